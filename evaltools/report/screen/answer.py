@@ -93,8 +93,11 @@ def _answer_of(results: Mapping[str, Result]) -> str:
         parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
     if len(others) <= _MOST_NAMED:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
-    elif len(others) <= _MOST_LISTED and len(set(map(_in_a_word, others))) == len(others):
-        words = ", ".join(f"{_name(row, results)} {_in_few_words(row)}" for row in others)
+    elif len(others) <= _MOST_LISTED:
+        named: dict[str, list[str]] = {}
+        for row in others:
+            named.setdefault(_in_few_words(row), []).append(_name(row, results))
+        words = "; ".join(f"{_listed(names)} {word}" for word, names in named.items())
         parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
     else:
         counts = Counter(map(_in_a_word, others))
@@ -249,6 +252,10 @@ def _baseline(rows: Sequence[ModelRow]) -> str:
     if len(names) > 1 and len(others) == 1:
         return f"{others.pop()} on the CPU"
     return names.pop() if len(names) == 1 else "their references"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _in_a_word(row: ModelRow) -> str:

@@ -44,6 +44,7 @@ _UNLIKE: Final = "Not all of it was measured on one machine, with the same versi
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
 _FIRST: Final = "first"
+_SPEED: Final = "speed: how many times as fast as the first of the same model"
 _VERDICT: Final = "verdict"
 _MOST_METRICS: Final = 4
 """Beside the one that decides."""
@@ -118,6 +119,7 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
         _how_to_read(found) if shown is _EVALUATIONS else "",
+        _SPEED if command == BENCHMARK and any("latency_ratio" in row.row.figures for row in rows) else "",
         _UNLIKE if several and not are_alike else "",
         *(_compared_with(results) if several else ()),
     )
@@ -282,7 +284,7 @@ def _ratio(at: _At) -> Cell:
     if ratio is None and _is_first(at):
         return _FIRST
     if ratio is None or not ratio.value or is_uneven(at.entry):
-        return ""
+        return "-"
     return Number(times_as_fast(ratio), ratio.value, at.path("figures", "latency_ratio", "value"))
 
 
@@ -354,7 +356,7 @@ _TABLES: Final = {
             _RESULT,
             _MODEL,
             _CONFIGURATION,
-            _Column("median [95 %]", _median, fell_back=_FELL_BACK),
+            _Column("median (95 %)", _median, fell_back=_FELL_BACK),
             _Column("speed", _ratio, 4),
             _Column("accuracy", _given_accuracy, 1),
             _Column("on the front", _on_front, 2),
