@@ -41,7 +41,9 @@ def test_a_command_of_the_page_runs(
     words = shlex.split(command)
     assert words[0] == "evaltools"
     if {"imagenet", "coco"} & {*words} and not any(word.startswith("--num_images=") for word in words):
-        words.append("--num_images=10")
+        words.append("--num_images=4")
+    if "locate" in words:
+        words += ["--num_inputs=1", "--max_compiles=3"]
     monkeypatch.setenv("ADB", str(network.adb))
     monkeypatch.setenv("ANDROID_SERIAL", serial)
     done = evaltools_here(*words[1:], cwd=tmp_path)
