@@ -77,7 +77,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """Of its files, but for what Python keeps of a task's file that it has read."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if path.parent.name != "__pycache__"}
 
 
 @pytest.mark.parametrize("refusal", refusals(), ids=lambda refusal: refusal.words[-60:])
