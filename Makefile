@@ -79,6 +79,7 @@ recordings: generate screenshot
 	$(VENV)/bin/python -m tests.report.tables.screens
 	$(VENV)/bin/python -m tests.report.page.pages
 	$(VENV)/bin/python -m tests.contract.record
+	$(VENV)/bin/python -m tests.refusals.record
 
 screenshot: $(VENV)/ready
 	$(VENV)/bin/python scripts/sample/screenshot.py

@@ -13,7 +13,6 @@ import pytest
 from evaltools.configuration import Configuration
 from evaltools.delegates.npu_flags import FLAGS, NOT_EMULATED
 from evaltools.delegates.npu_settings import fields, vendor_flags
-from evaltools.errors import UsageError
 from evaltools.parameter import format_value
 from evaltools.runtime.emulated.compiler import compile_for
 from tests import tiny_models
@@ -111,41 +110,3 @@ def test_flags_that_an_emulated_chip_refuses_change_nothing_or_leave_nothing_to_
     assert {f"qualcomm_{name}" for name in stated} == set(NOT_EMULATED)
     for flag in ("optimization_level=O2", "use_conv_hmx=false", "vtcm_size=2", "num_hvx_thread=1", "htp_p_point=1"):
         assert compiled(flag) != plain, flag
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (
-            "npu_vendor=qualcomm samsung_soc_model=E1",
-            "is a flag of samsung, and --npu_vendor is qualcomm; leave it out",
-        ),
-        (
-            "npu_vendor=qualcomm npu_soc=X qualcomm_htp_performance_mode=burst",
-            "it is about how the phone runs what was",
-        ),
-        (
-            "npu_vendor=qualcomm npu_soc=X dispatch_library_path=x",
-            "--dispatch_library_path has no effect on an emulated",
-        ),
-        ("npu_vendor=qualcomm qualcomm_vtcm_size=-1", "--qualcomm_vtcm_size=-1: use 0 or more"),
-        ("npu_vendor=qualcomm qualcomm_dump_tensor_ids=a", "use numbers of tensors, as 3,17, or -1"),
-        ("npu_vendor=qualcomm qualcomm_backend=HTP", "use one of gpu, htp, dsp, ir, lpai"),
-        ("npu_vendor=intel_openvino intel_openvino_graph_backends=tpu", "use cpu, gpu or npu, or one for each graph"),
-        ("npu_vendor=intel_openvino intel_openvino_configs_map=CACHE_DIR", "use KEY=VALUE,KEY=VALUE"),
-        ("npu_vendor=intel_openvino intel_openvino_configs_map=A=1,A=2", "a property is given twice"),
-        (
-            "npu_vendor=intel_openvino npu_options=device:cpu",
-            "It is gone: each option is a flag of its own, as --qualcomm",
-        ),
-        ("npu_vendor=qualcomm npu_dispatch_library_dir=/x", "It is gone: it has the native name now, --dispatch_lib"),
-    ],
-)
-def test_what_would_not_take_effect_is_refused(flags: str, message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
-        configured(flags)
-
-
-def test_without_the_npu_they_have_no_effect() -> None:
-    with pytest.raises(UsageError, match="it belongs to a delegate that is not switched on. Add --use_npu=true"):
-        Configuration.from_text("test", "qualcomm_vtcm_size=4")

@@ -43,34 +43,6 @@ def test_the_record_holds_defaults_and_common_flags_of_a_delegate() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["use_xnpack=true"], "--use_xnpack: no such delegate flag. Did you mean use_xnnpack?"),
-        (["use_gpu=yes"], "--use_gpu=yes: not a valid value; use true, false, 1 or 0"),
-        (["use_gpu=True"], "--use_gpu=True: not a valid value; use true, false, 1 or 0"),
-        (["max_delegated_partitions=4abc"], "not a valid value; use a whole number (32 bit)"),
-        (["max_delegated_partitions=99999999999"], "not a valid value; use a whole number (32 bit)"),
-        (["max_delegated_partitions="], "not a valid value; use a whole number (32 bit)"),
-        (["use_gpu=true", "gpu_backend=gll"], "use one of cl, gl. Did you mean gl?"),
-        (["use_nnapi=true", "nnapi_execution_preference=fast"], "not an accepted value; use one of low_power,"),
-        (["use_coreml=true", "coreml_version=4"], "--coreml_version=4: not an accepted value; use one of 0, 2, 3."),
-        (["gpu_backend=cl"], "it belongs to a delegate that is not switched on. Add --use_gpu=true"),
-        (["nnapi_accelerator_name=x"], "Add --use_nnapi=true"),
-        (["external_delegate_options=a:b"], "Add --external_delegate_path=FILE"),
-        (["min_nodes_per_partition=2", "use_gpu=true"], "Add --use_hexagon=true or --use_coreml=true"),
-        (["use_gpu=true", "use_gpu=false"], "--use_gpu is given twice, as --use_gpu=true and --use_gpu=false"),
-        (["use_gpu=true", "delegate_serialize_dir=/x"], "work only together; give both"),
-        (["external_delegate_path="], "--external_delegate_path is empty; give a file, or leave the flag out"),
-        (["stable_delegate_settings_file="], "is empty"),
-    ],
-)
-def test_what_would_not_take_effect_is_refused(flags: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        settings(*flags)
-    assert message in str(caught.value)
-
-
 def test_not_given_differs_from_false() -> None:
     assert not settings().is_given("use_xnnpack")
     assert settings("use_xnnpack=false").is_given("use_xnnpack")

@@ -1,4 +1,4 @@
-"""The file of gates: what is read from it, and what each mistake is answered with."""
+"""The file of gates: what is read from it. What is none is refused in ``tests/refusals/gates.txt``."""
 
 from __future__ import annotations
 
@@ -152,70 +152,6 @@ def test_a_gate_may_name_a_part_of_what_gives_several_results(command: str, may:
 
 
 GATE = '[[gates]]\nlimits = ["top1 >= 70 %"]\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", ": has no gates; add [[gates]] with limits"),
-        ("gates = 3", "Expected `array`, got `int` - at `$.gates`; see docs/gates.md for what a file of gates holds"),
-        ('[[gates]]\nlimits = "top1 >= 70 %"', "Expected `array`, got `str` - at `$.gates[0].limits`"),
-        ("[[gates]]\nlimits = []", ": gate 1 has no limits; add some, such as 'top1 >= 70 %'"),
-        (GATE + "[[gates]]\nlimits = ['top1 > 0.7']", ": gate 2: 'top1 > 0.7' is not a limit; write such as"),
-        (GATE + "allow_failed_examples = -1", "Expected `int` >= 0 - at `$.gates[0].allow_failed_examples`"),
-        (GATE + "configurations = 'a'", "unknown field `configurations` - at `$.gates[0]`"),
-        (
-            GATE + "task = 'inference-diff'",
-            "Did you mean inference_diff?",
-        ),
-        (
-            GATE + "run = 'mobilnet'\n[runs.mobilenet]\nresult = 'a.json'",
-            ": gate 1: there is no run 'mobilnet'; there are mobilenet. Did you mean mobilenet?",
-        ),
-        (
-            GATE + "run = 'a'\n[runs.a]\nresult = 'a'\n[runs.b]\nresult = 'b'",
-            ": runs.b: no gate is about it; add one, or leave the run out",
-        ),
-        (
-            GATE + "[variables]\nimages = 'a'\n[runs.a]\ncommand = 'diff {image} {images}'",
-            ": runs.a: 'diff {image} {images}': no variable {image}; there are images. Did you mean images?",
-        ),
-        (
-            GATE + "[runs.a]\ncommand = 'diff {'",
-            ": no variable {; the file has no [variables]. Braces are written {{ and }}",
-        ),
-        (GATE + "[variables]\nimages = 'a'\n[runs.a]\ncommand = 'diff'", ": variables.images is used in no run"),
-        (
-            GATE + "[runs.a]\ncommand = 'diff'\nmodels = ['a/m.tflite', 'b/m.tflite']",
-            ": a/m.tflite and b/m.tflite are both called 'a/m'; give one of them a run of another name",
-        ),
-        (GATE + "[runs.a]\nresult = 'a.json'\nmodels = ['m.tflite']", ": runs.a: models are put into a command"),
-        (GATE + "[runs.a]", ": runs.a: give either command or result"),
-        (GATE + "[runs.a]\ncommand = 'imagenet'\nresult = 'a.json'", ": runs.a: give either command or result"),
-        (
-            GATE + '[runs.a]\ncommand = "imagenet --config=\'a"',
-            ': runs.a: "imagenet --config=\'a" cannot be split into words: No closing quotation',
-        ),
-        (GATE + "[runs.a]\ncommand = 'evaltools'", ": runs.a: 'evaltools' is not a command; write such as"),
-        (
-            GATE + "[runs.a]\ncommand = 'evaltools gate --gates=gates.toml'",
-            "gives verdicts and no result",
-        ),
-        (
-            GATE + '[runs."a\\u0000b"]\nresult = "a.json"',
-            r": 'a\x00b' is not a name for a run: use printable characters",
-        ),
-        (GATE + '[runs."a\\nb"]\nresult = "a.json"', r": 'a\nb' is not a name for a run: use printable characters"),
-        (GATE + '[runs.a]\nresult = "a\\u0000b"', ": runs.a: a NUL character can be in no command and no file name"),
-    ],
-)
-def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(UsageError) as error:
-        read_gate_file(path)
-    said = str(error.value)
-    assert said.startswith(str(path))
-    assert message.removeprefix(": has") in said
 
 
 @pytest.mark.parametrize(
