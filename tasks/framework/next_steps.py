@@ -45,7 +45,8 @@ def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
     more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:
-        return f"give it {more}: about {verdict.examples_needed} decide in {100 * POWER:g} % of cases, {finished}"
+        cases = f"{100 * POWER:g} % of cases{_whether(configuration, verdict)}"
+        return f"give it {more}: about {verdict.examples_needed} decide in {cases}, {finished}"
     if verdict.fewest_examples is not None:
         return f"give it {more}: {verdict.fewest_examples} are the fewest, {finished}"
     if verdict.low is None and verdict.differing is not None:
@@ -55,3 +56,12 @@ def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
     if verdict.differing is not None and verdict.differing < FEWEST_DIFFERING:
         return f"give it {more}, {finished}; too few of them differ to say how many decide"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"
+
+
+def _whether(configuration: Row, verdict: Verdict) -> str:
+    """What they decide: whether the one metric changed by more than counts as none."""
+    figure = configuration.figures.get(verdict.metric)
+    if figure is None or not verdict.margin:
+        return ""
+    margin = f"{100 * verdict.margin:g} points" if figure.is_share else f"{verdict.margin:.3g}"
+    return f" whether {figure.heading or verdict.metric} changed by less than {margin}"

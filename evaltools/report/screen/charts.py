@@ -58,9 +58,7 @@ def changes(found: ModelRows, several: bool = False) -> Chart | None:
     for row, verdict in judged:
         name, low, high, value = chart_name(row, several), verdict.low, verdict.high, verdict.change or 0.0
         known = None if low is None or high is None else scaled(Interval(low, high), factor)
-        is_other_open = row.is_clean and row.tone == "open"
-        tone = verdict.tone if is_other_open else row.tone
-        marks.append(Mark(factor * value, name, tone=tone, x_interval=known))
+        marks.append(Mark(factor * value, name, tone=row.tone, x_interval=known))
         texts.append((value, f"{name}: {change(value, low, high, is_share(row.row, verdict))}"))
     texts.sort(key=lambda each: -each[0] if found.better == "lower" else each[0])
     margin = factor * (judged[0][1].margin or 0.0)
