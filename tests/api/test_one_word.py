@@ -54,12 +54,14 @@ def test_verdict_frame_file_table_and_chart_have_one_word(word: str) -> None:
     assert [mark.tone for mark in chart.marks] == [tone]
 
 
-def test_of_many_that_do_other_things_each_is_counted_by_its_word() -> None:
+def test_of_many_that_do_other_things_each_is_named_by_its_word() -> None:
     failing = replace(EVERY["equivalent"], name="e")
     others = [replace(EVERY[word], name=word) for word in ("not decided", "not clean", "fell back")]
     made = result(replace(configuration("reference", "reference"), delegates=[]), failing, *others)
     made = replace(made, failed=[FailedExample("0", "e", "inference", "lost")])
-    assert answer_of({"m": made}) == "Of 4 configurations: 2 not clean, 1 fell back, 1 not decided."
+    assert answer_of({"m": made}) == (
+        'Of 4 configurations: "e" and "not clean" not clean; "fell back" fell back; "not decided" not decided.'
+    )
 
 
 def test_what_was_not_measured_has_no_other_word() -> None:
