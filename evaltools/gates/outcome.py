@@ -168,7 +168,7 @@ def _steps(rows: Sequence[Row]) -> Iterator[Note]:
     if "fail" in kinds:
         yield next_step("shows which examples changed", "evaltools report RESULT.json --output=FILE.html")
     if "inconclusive" in kinds:
-        yield next_step("measure on more examples: the remark on each inconclusive limit says how many")
+        yield next_step("measure more: the remark on each inconclusive limit says what decides it")
 
 
 def _limits(rows: Sequence[Row], models: Sequence[str], gates: str) -> Iterator[Table | Lines]:
