@@ -200,27 +200,6 @@ def test_a_model_that_changed_is_refused_and_one_that_is_gone_is_said(tmp_path: 
     everywhere(tmp_path, changed, "m.tflite has another content by now")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ("--limit=top1 >= 200 %",),
-        ("--limit=top1 <= 99 %",),
-        ("--gates=none.toml",),
-        ("--against=none.json",),
-        ("--against=new.json", "--margin=0.5"),
-        ("--no_such_flag=1",),
-    ],
-)
-def test_after_a_mistake_no_file_tells_of_an_earlier_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
-    written(tmp_path, new=MADE)
-    assert gate(tmp_path, "--limit=top1 >= 50 %").code == 0
-    assert json.loads((tmp_path / "b.json").read_text())["color"] == "brightgreen"
-    assert gate(tmp_path, *wrong).code == 2
-    assert json.loads((tmp_path / "b.json").read_text())["message"] == "1 not measured"
-    assert 'errors="1"' in (tmp_path / "j.xml").read_text()
-    assert "not measured" in (tmp_path / "m.md").read_text()
-
-
 def test_a_limit_that_rests_on_few_examples_says_so(tmp_path: Path) -> None:
     written(tmp_path, new=MADE)
     completed = gate(tmp_path, "--limit=top1 >= 88 %")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import shutil
 import signal
 from pathlib import Path
@@ -68,15 +70,28 @@ def test_a_run_that_is_ended_leaves_no_earlier_verdict(
 @pytest.mark.parametrize(
     ("words", "flag"),
     [
-        (("new.json", "--limit=top1 >= 200 %"), "--json"),
-        (("new.json", "--no_such_flag=1"), "--output"),
-        (("limits.toml",), "--output-file-path"),
-        (("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 50 %"), "--json"),
-        (("none.json", "--limit=top1 >= 50 %"), "--output"),
+        ("new.json '--limit=top1 >= 200 %'", "--json"),
+        ("new.json '--limit=top1 <= 99 %'", "--json"),
+        ("new.json --gates=none.toml", "--json"),
+        ("new.json --against=none.json", "--json"),
+        ("new.json --against=new.json --margin=0.5", "--json"),
+        ("new.json --no_such_flag=1", "--output"),
+        ("limits.toml", "--output-file-path"),
+        ("none.json '--limit=top1 >= 50 %'", "--output"),
     ],
 )
-def test_a_command_that_is_wrong_leaves_no_earlier_verdict(words: tuple[str, ...], flag: str, folder: Path) -> None:
-    assert evaltools_here("gate", *words, f"{flag}=o.json", cwd=folder).code == 2
+def test_a_command_that_is_wrong_leaves_no_earlier_verdict(words: str, flag: str, folder: Path) -> None:
+    files = [file.replace("--json", flag) for file in FILES]
+    assert evaltools_here("gate", *shlex.split(words), *files, cwd=folder).code == 2
+    assert (worst_in(folder / "o.json"), green(folder)) == ("not measured", [])
+    assert json.loads((folder / "b.json").read_text())["message"] == "1 not measured"
+    assert 'errors="1"' in (folder / "j.xml").read_text()
+    assert "not measured" in (folder / "m.md").read_text()
+
+
+def test_a_file_that_cannot_be_written_leaves_no_earlier_verdict_in_another(folder: Path) -> None:
+    words = ("new.json", "--junit=nowhere/j.xml", "--limit=top1 >= 50 %", "--json=o.json")
+    assert evaltools_here("gate", *words, cwd=folder).code == 2
     assert worst_in(folder / "o.json") == "not measured"
 
 
