@@ -127,7 +127,7 @@ def test_each_device_and_this_computer_are_compared_example_by_example(
 def test_an_inference_diff_has_the_devices_noise_floor(network: Network, devices: Devices, tmp_path: Path) -> None:
     arguments = inference_diff(f"--input_images={sample.images_dir()}")
     expected = same_there(network, serials(devices)[:1], arguments, tmp_path)
-    assert "CPU variants up to" in json.dumps(expected["blocks"])
+    assert "CPU variants" in json.dumps(expected["blocks"])
     assert expected["given"]["input 0"].startswith(f"pictures in {sample.images_dir()}, ")
 
 
