@@ -9,11 +9,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from evaltools.locate.rows import SINGLE, index_of, present, share
+from evaltools.locate.rows import COMPARED_BY_NAME, SINGLE, index_of, present, share
 from evaltools.locate.tables import operators_table
 from evaltools.locate.words import (
     CAUSE,
     answer_lines,
+    in_float_lines,
     is_by_name,
     operators_of,
     parts_of,
@@ -32,6 +33,8 @@ from evaltools.tasks.inference_diff.report import on_real_data
 _CPU: Final = "CPU"
 _INPUTS: Final = ("num_inputs",)
 _MOST_BARS: Final = 120
+_MOST_IN_FLOAT: Final = 3
+"""Lines."""
 _NEAR: Final = 0.9
 """Of its tolerance."""
 _WIDE: Final = 3.0
@@ -91,6 +94,9 @@ def _notes(result: Result) -> Iterator[Note]:
     _, *lines = map(with_short_names, answer_lines(result))
     yield from (Note(kind, line) for line in lines[:1])
     yield from (Note("cause", line.removeprefix(CAUSE)) for line in lines if line.startswith(CAUSE))
+    for tried in parts_of(entry, "in_float"):
+        first, *layers = in_float_lines(tried, operators_of(result))[:_MOST_IN_FLOAT]
+        yield Note("in float", " ".join(filter(None, (first, "; ".join(map(str.strip, layers))))))
     yield Note(entry.name, describe_configuration(entry))
     yield from result.notes
     causes = [cause for row in result.rows for cause in parts_of(row, "cause")]
@@ -105,7 +111,7 @@ def _next(result: Result, entry: Row) -> Iterator[Note]:
     if kind in (*FAULTS, "refused") and not parts_of(entry, "bundle"):
         command = search_command(model, entry, typed, ["--bundle=reproduction"])
         yield next_step("writes a reproduction that others can run", command)
-    elif kind in ("precision", "small differences add up"):
+    elif kind in ("precision", "small differences add up", COMPARED_BY_NAME):
         yield on_real_data(result)
     elif kind in ("suspected", "not decided") and looked_at and not result.stopped and not any(stated(typed, _INPUTS)):
         yield next_step("looks at more inputs", search_command(model, entry, typed, ["--num_inputs=20"]))

@@ -17,6 +17,7 @@ from evaltools.result.section import Cell, Number, Table, Word, number_cell
 from evaltools.text import shortened
 
 _MOST_ROWS: Final = 24
+_MANY_TIMES: Final = 10.0
 _MOST_ORDINARY: Final = 6
 """Rows, where nothing stands out."""
 _LONGEST_NAME: Final = 40
@@ -70,7 +71,7 @@ def _suspects(result: Result) -> Table:
                 row.texts.get("ran_on", ""),
                 _error(row, SINGLE, path),
                 *(_figure(row, name, path) for name in ("size", "tolerance")),
-                "" if (part := share(row)) is None or math.isinf(part) else Number(f"{100 * part:.3g} %", part),
+                _of_tolerance(share(row)),
                 _error(row, ACCUMULATED, path),
                 _figure(row, "gain", path),
                 _status(row, answer),
@@ -85,6 +86,17 @@ def _suspects(result: Result) -> Table:
     kinds = ", ".join(f"{count} {status}" for status, count in left.items())
     below = f"and {sum(left.values())} more operators, all in the JSON result: {kinds}" if left else ""
     return Table("Operators that stand out", columns, rows, below, 3, ranks)
+
+
+def _of_tolerance(found: float | None) -> Cell:
+    """A share of what is tolerated; far beyond it as so many times.
+
+    >>> _of_tolerance(0.999), _of_tolerance(314573.2)
+    (Number(text='99.9 %', value=0.999, path=''), Number(text='314573x', value=314573.2, path=''))
+    """
+    if found is None or math.isinf(found):
+        return ""
+    return Number(f"{found:.0f}x" if found >= _MANY_TIMES else f"{100 * found:.3g} %", found)
 
 
 def _path(row: Row, result: Result) -> str:

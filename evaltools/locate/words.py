@@ -57,7 +57,7 @@ def answer_lines(result: Result) -> list[str]:
             "large one accuses nobody: look where it grows"
         )
         lines += _of_causes([configuration, *worst_first(operators)])
-        lines += [line for tried in parts_of(configuration, "in_float") for line in _in_float(tried, operators)]
+        lines += [line for tried in parts_of(configuration, "in_float") for line in in_float_lines(tried, operators)]
         lines += _copy_in_float(configuration, operators)
     outputs = parts_of(configuration, "output")
     lines += [_of_output(max(outputs, key=_relative))] if outputs else []
@@ -103,7 +103,7 @@ def _of_causes(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _in_float(tried: Row, operators: Sequence[Row]) -> list[str]:
+def in_float_lines(tried: Row, operators: Sequence[Row]) -> list[str]:
     """The layers that are worth keeping in float, and how much that is measured to gain."""
     counts = tried.counts
     where = f"SQNR at {tried.texts['measured_in']}: {tried.value('sqnr_db'):.1f} dB"
