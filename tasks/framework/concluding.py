@@ -78,7 +78,7 @@ def concluded(task: Task, request: TaskRequest, run: RecordsOfRun, configuration
 def _in_words(task: Task, table: FigureTable, pair: Pair, verdicts: Sequence[Verdict]) -> dict[str, str]:
     """How many examples have other scores than in the baseline, and which one loses most where a metric is worse."""
     changed, count = table.changed_examples(*pair)
-    texts = {ANSWERS_CHANGED: f"{changed} of {count} answers changed"} if changed else {}
+    texts = {ANSWERS_CHANGED: f"scores of {changed} of {count} examples changed"} if changed else {}
     worse = [each.metric for each in verdicts if each.kind == "worse" and each.against == pair[0]]
     worst = table.worst_example(*pair, worse[0]) if worse else None
     return texts | ({} if worst is None else {WORST_EXAMPLE: task.examples[worst].id})

@@ -146,6 +146,17 @@ def test_a_comparison_without_an_interval_is_not_decided_and_says_why(
     assert found.why.startswith(f"not decided: {said}")
 
 
+@pytest.mark.parametrize(("matched", "kind"), [(0, "diverged"), (49, "diverged"), (50, "not decided")])
+def test_without_half_of_the_boxes_it_diverged_though_too_few_pictures_decide_on_map(matched: int, kind: str) -> None:
+    both = [replace(figures(name, worse), pictures=20) for name, worse in (("a", 0), ("b", 6))]
+    boxes = BoxAgreement(matched, 100 - matched, 0, 0, float(matched), 0.0, 0.0)
+    (found,) = verdicts_on_map([BoxComparison("a", "b", 20, boxes)], both, 0.005)["b"]
+    assert found.kind == kind
+    if kind == "diverged":
+        assert found.why == f"diverged: {matched} % of the boxes match, -7.56 points"
+        assert not found.is_open
+
+
 def test_draws_that_are_not_the_same_are_not_paired() -> None:
     baseline = figures("a", 0)
     assert changes_of_figures(baseline, replace(baseline, resampled={})) == []

@@ -230,3 +230,17 @@ def test_of_many_examples_some_tell_how_many_change_the_figure(
     table = FigureTable([pooled("part", lambda rows: float(np.sum(rows, axis=0)[0]))], {"a": before, "b": after})
     change = table.changes("a", "b")["part"]
     assert (change.change, change.differing) == (-len(changing), differing)
+
+
+def test_what_changed_is_counted_over_all_metrics_and_the_largest_loss_is_found_by_its_direction() -> None:
+    """Example 3 was finished by one side alone, and example 2 has no second score on either."""
+    before = {0: row(0.5, 1.0), 1: row(0.5, 2.0), 2: row(0.5, None), 3: row(0.0, 0.0)}
+    after = {0: row(0.5, 1.0), 1: row(0.5, 9.0), 2: row(0.1, None)}
+    table = FigureTable([mean("right"), mean("error", better="lower")], {"a": before, "b": after})
+    assert table.changed_examples("a", "b") == (2, 3)
+    assert table.changed_examples("a", "a") == (0, 4)
+    assert [table.worst_example("a", "b", metric) for metric in ("right", "error")] == [2, 1]
+
+
+def row(*values: float | None) -> tuple[npt.NDArray[np.float64] | None, ...]:
+    return tuple(None if value is None else np.array(value) for value in values)
