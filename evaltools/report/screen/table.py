@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +44,7 @@ _UNLIKE: Final = "Not all of it was measured on one machine, with the same versi
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
 _FIRST: Final = "first"
-_SPEED: Final = "speed: how many times as fast as the first of the same model"
+_SPEED: Final = "speed: how many times as fast as the first"
 _VERDICT: Final = "verdict"
 _MOST_METRICS: Final = 4
 """Beside the one that decides."""
@@ -119,7 +119,7 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
         _how_to_read(found) if shown is _EVALUATIONS else "",
-        _SPEED if command == BENCHMARK and any("latency_ratio" in row.row.figures for row in rows) else "",
+        _speed_in_words(places) if command == BENCHMARK else "",
         _UNLIKE if several and not are_alike else "",
         *(_compared_with(results) if several else ()),
     )
@@ -175,6 +175,13 @@ def is_shown(row: Row) -> bool:
 def word_of(row: ModelRow) -> str:
     """What became of a row in a word or two; of a suite's that has no verdict, that it was measured."""
     return row.word or ("" if row.result.is_of_examples else _MEASURED)
+
+
+def _speed_in_words(places: Sequence[_At]) -> str:
+    """What the first row is the first of; empty where no speed is known."""
+    if not any("latency_ratio" in at.entry.figures for at in places):
+        return ""
+    return f"{_SPEED} of the same model" if len({at.name for at in places}) > 1 else _SPEED
 
 
 def _how_to_read(found: ModelRows) -> str:
