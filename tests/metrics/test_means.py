@@ -126,6 +126,14 @@ def test_a_gambler_who_bets_against_the_guaranteed_bound_wins_at_least_as_much_a
     assert money(float(values.mean())) < 20
 
 
+def test_a_guaranteed_bound_is_exact_where_one_value_is_below_equal_ones() -> None:
+    """No values of the same mean and deviation leave a gambler less, so that he wins there just what the bound asks."""
+    values = np.array([0.7] * 39 + [0.3])
+    found = guaranteed_bound(float(values.mean()), float(values.std(ddof=1)), (0.0, 1.0), 40, 0.95, upper=False)
+    bets = (0.9, 0.5, 0.25, 0.12, 0.06, 0.03, 0.015, 0.008)
+    assert np.mean([np.prod(1 + bet * (values - found) / found) for bet in bets]) == pytest.approx(20, rel=0.005)
+
+
 def test_a_guaranteed_bound_never_leaves_the_limits_and_needs_some() -> None:
     assert guaranteed_bound(0.0, 0.0, (0.0, 1.0), 50, 0.95, upper=False) == 0.0
     assert guaranteed_bound(0.9, 0.9, (0.0, 1.0), 3, 0.99, upper=False) == 0.0
