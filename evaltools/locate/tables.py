@@ -23,14 +23,15 @@ _MOST_ORDINARY: Final = 6
 _LONGEST_NAME: Final = 40
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
 _INTRO: Final = (
-    "Single: the largest error of an operator by itself, with the CPU's inputs; size: its relative root mean square, 0 "
-    "within one step. In the model: with all errors before it."
+    "By itself: the largest error of an operator that is fed with the CPU's numbers; relative RMS: that error by the "
+    "size of the output, 0 within one step. In the model: with all errors before it; growth: its relative RMS there by "
+    "that of what it was fed."
 )
 _INTRO_BY_NAME: Final = (
-    "Each tensor compared with the one of that name elsewhere, in real numbers and with all errors before it: a gain "
+    "Each tensor compared with the one of that name elsewhere, in real numbers and with all errors before it: a growth "
     "far above 1 shows where the error grows."
 )
-_INTRO_OF_TWO: Final = " Single: a layer by itself, fed with the other model's numbers."
+_INTRO_OF_TWO: Final = " By itself: a layer that is fed with the other model's numbers."
 _INTRO_IN_FLOAT: Final = " In float: what the model gains where only this layer is computed in float."
 
 
@@ -78,8 +79,8 @@ def _suspects(result: Result) -> Table:
             ]
         )
     columns = (
-        "#", "operator", "tensor", "ran on", "single", "size", "tolerance", "of tolerance", "in the model", "gain",
-        "status",
+        "#", "operator", "tensor", "ran on", "by itself", "relative RMS", "tolerance", "of tolerance", "in the model",
+        "growth", "status",
     )  # fmt: skip
     ranks = (0, 0, 5, 4, 1, 3, 6, 2, 7, 8, 0)
     left = Counter(row.texts["status"] for row in operators if row not in shown)
@@ -122,7 +123,7 @@ def _compared(result: Result) -> Table:
     operators = operators_of(result)
     computed = [row for row in operators if row.texts["status"] != "computes from constants"]
     shown = sorted(sorted(computed, key=_growth)[:_MOST_ROWS], key=index_of)
-    more = ("single", "weights", "in float") if _have(operators, IN_FLOAT) else ("single", "weights")
+    more = ("by itself", "weights", "in float") if _have(operators, IN_FLOAT) else ("by itself", "weights")
     names = ("single_sqnr_db", "weights_sqnr_db", IN_FLOAT)[: len(more)]
     ran_singly = _have(operators, SINGLE)
     rows: list[Sequence[Cell]] = []
@@ -140,7 +141,7 @@ def _compared(result: Result) -> Table:
                 "" if status == "compared" else row.texts.get("why", status),
             ]
         )
-    columns = ("#", "operator", "tensor", "largest error", "gain", "SQNR", *(more if ran_singly else ()))
+    columns = ("#", "operator", "tensor", "largest error", "growth", "SQNR", *(more if ran_singly else ()))
     left = len(computed) - len(shown)
     below = f"and {left} more operators, where it grows less, in the JSON result" if left else ""
     return Table("Operators where the error grows most", (*columns, "why not compared"), rows, below, 3)

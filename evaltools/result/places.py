@@ -24,8 +24,8 @@ def machine_of(environment: Environment, run: DeviceRun | None, place: str = "")
 
 
 def reference_of(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The reference that a row is compared with: that of its own place, else the first one."""
-    references = [each for each in rows if each.role == "reference"]
+    """The reference of its model, and job, that a row is compared with: that of its own place, else the first one."""
+    references = [each for each in rows if each.role == "reference" and (each.model, each.job) == (row.model, row.job)]
     own = [each for each in references if each.place == row.place]
     return next(iter(own + references), None)
 

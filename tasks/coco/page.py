@@ -13,6 +13,7 @@ from evaltools.metrics.boxes import Detection, Detections, match_boxes
 from evaltools.metrics.resampled import FEWEST_EXAMPLES
 from evaltools.report.words.facts import counted
 from evaltools.report.words.numbers import p_value, percent
+from evaltools.result.places import reference_of
 from evaltools.result.result import Result, Row, next_step
 from evaltools.result.section import (
     Block,
@@ -43,6 +44,8 @@ _VISIBLE_SHIFT: Final = 0.01
 _MOST_PICTURES: Final = 16
 """Of each configuration."""
 _MOST_CATEGORIES: Final = 12
+_FEW_FOUND: Final = 0.05
+"""The mAP below which boxes may have been read in a wrong way."""
 _OUTPUTS_READ: Final = (
     "boxes that do not match are usually outputs in another order (--output_map), or classes that begin elsewhere "
     "(--class_offset)"
@@ -84,9 +87,20 @@ def sections(detection: Detected, example_count: int, folder: str) -> list[Secti
 
 
 def next_steps(result: Result, configuration: Row) -> list[Note]:
-    """As after any evaluation; where boxes are others, what usually explains it."""
+    """As after any evaluation; where boxes are others, and the reference's may be wrong, what usually explains it."""
     verdict, steps = configuration.verdict, after_verdict(result, configuration)
-    return [*steps, next_step(_OUTPUTS_READ)] if verdict is not None and verdict.kind == "diverged" else steps
+    has_diverged = verdict is not None and verdict.kind == "diverged"
+    return [*steps, next_step(_OUTPUTS_READ)] if has_diverged and not _reads_well(result, configuration) else steps
+
+
+def _reads_well(result: Result, configuration: Row) -> bool:
+    """Whether the reference finds objects in the same outputs, so that how they are read is no reason."""
+    reference = reference_of(configuration, result.rows)
+    if reference is None or result.other_models:
+        return False
+    ap = reference.value("ap")
+    is_remarked = any(text.startswith(f"{reference.name}: ") for text in result.warnings)
+    return not is_remarked and (ap is None or ap >= _FEW_FOUND)
 
 
 def _changed(compared: BoxComparison) -> str:

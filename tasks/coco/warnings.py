@@ -42,9 +42,10 @@ def general_warnings(
     has_classes = truth is not None and any(figures.detections for figures in detection.figures)
     if data.class_mapping is not None and has_classes:
         yield from _about_classes(data.class_mapping)
+    reads_well = bool(detection.figures) and not detection.figures[0].findings
     for figures in detection.figures:
         for finding in figures.findings:
-            yield f"{figures.configuration}: {finding}"
+            yield f"{figures.configuration}: {_without_reason(finding) if reads_well else finding}"
     yield from pictures.folder.remarks()
     if truth is None:
         yield "no ground truth was given, so there is no mAP; boxes are compared between configurations"
@@ -63,6 +64,11 @@ def general_warnings(
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} {count}" for name, count in counts.items())
         yield f"the accuracies are those of different pictures, so they cannot be compared: {listed}"
+
+
+def _without_reason(finding: str) -> str:
+    """A finding about what reads well in the reference, from the same outputs: it is not how they are read."""
+    return finding.partition(": ")[0]
 
 
 def _other_sizes(found: Mapping[str, Found], truth: Truth, paths: Sequence[Path]) -> Iterator[str]:

@@ -64,4 +64,4 @@ def _whether(configuration: Row, verdict: Verdict) -> str:
     if figure is None or not verdict.margin:
         return ""
     margin = f"{100 * verdict.margin:g} points" if figure.is_share else f"{verdict.margin:.3g}"
-    return f" whether {figure.heading or verdict.metric} changed by less than {margin}"
+    return f" whether {figure.heading or verdict.metric} of {configuration.name} changed by less than {margin}"

@@ -34,7 +34,10 @@ class MadeUpBench:
         spoil: Callable[[Part, int], float],
         dies: Callable[[Part], bool],
         refuses: Callable[[Part], bool],
+        left: dict[str, int],
+        taken: int,
     ) -> None:
+        self._left, self._taken = left, taken
         self._model = model
         self._spoil = spoil
         self._dies = dies
@@ -50,7 +53,9 @@ class MadeUpBench:
             return Outcome(refused="no inputs")
         tensors = [*self._model.cut(whole.first, whole.last, {}).outputs, *part.exposed, *part.taps]
         outputs = tuple(self._runs(whole, tensor, is_tested) for tensor in tensors)
-        return Outcome(outputs, nodes=1, delegated=1, delegates=("EXTERNAL",), runs=RUNS)
+        left, taken = (self._left, self._taken) if part.is_whole else ({}, 1)
+        nodes = last + 1 if part.is_whole else 1
+        return Outcome(outputs, nodes=nodes, delegated=1, taken=taken, delegates=("EXTERNAL",), left=left, runs=RUNS)
 
     def _runs(self, part: Part, tensor: int, is_tested: bool) -> TensorRuns:
         error = self._spoil(part, tensor) if is_tested else 0.0
@@ -68,12 +73,14 @@ def searched(
     refuses: Callable[[Part], bool] = lambda _part: False,
     content: bytes = NET,
     precision: str = "",
+    left: dict[str, int] | None = None,
+    taken: int = 0,
 ) -> tuple[SearchState, CuttableModel]:
     path = tmp_path / "net.tflite"
     path.write_bytes(content)
     file, model = read_model(path), CuttableModel(content)
     tested = Configuration.from_text("tested", "external_delegate_path=npu.so")
-    bench = MadeUpBench(model, spoil, dies, refuses)
+    bench = MadeUpBench(model, spoil, dies, refuses, left or {}, taken)
     part = Part(WHOLE, WHOLE, tested, runs=RUNS)
     graphs = read_contents(file).graphs
     places = tuple(place for place in range(len(model.operators)) if place not in model.folded)
@@ -245,3 +252,33 @@ def test_an_operator_on_a_constant_is_looked_at_by_itself_and_who_reads_it_is_in
     assert answer.operators == (0,)
     assert answer.kind == ("fault in context" if refused else "operator at fault")
     assert [each.place for each in found.suspects] == [0]
+
+
+def wrong_from_5_on(part: Part, tensor: int) -> float:
+    """Operators 5 and 7 are wrong, by themselves and on what they are fed in the model."""
+    return 0.1 if PLACES[tensor] in (5, 7) else 0.0
+
+
+@pytest.mark.parametrize(
+    ("taken", "text"),
+    [
+        (8, "operator at fault: #5 {5}, #7 {7}"),
+        (1, "operator at fault: 1 of #5 {5}, #7 {7}: the model has 1 of 8 operators on the delegate"),
+    ],
+)
+def test_no_more_operators_are_at_fault_than_the_delegate_runs(tmp_path: Path, taken: int, text: str) -> None:
+    state, model = searched(tmp_path, spoil=wrong_from_5_on, taken=taken)
+    found = answer_of(state, model)
+    assert found.operators == (5, 7)
+    assert found.text == text.format(*model.operators)
+
+
+def test_an_operator_that_the_model_runs_on_the_cpu_is_not_at_fault(tmp_path: Path) -> None:
+    kinds = list(CuttableModel(NET).operators)
+    last = {kinds[7]: kinds.count(kinds[7])}
+    state, model = searched(tmp_path, spoil=wrong_from_5_on, left=last, taken=8)
+    assert answer_of(state, model).operators == tuple(place for place in (5, 7) if kinds[place] != kinds[7])
+    state, model = searched(tmp_path, spoil=wrong_from_5_on, left={kind: kinds.count(kind) for kind in kinds}, taken=1)
+    found = answer_of(state, model)
+    assert (found.kind, found.operators) == ("not decided", ())
+    assert found.text.endswith("which the model runs on the CPU")

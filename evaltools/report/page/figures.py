@@ -173,7 +173,7 @@ def _latencies(result: Result, timed: Sequence[tuple[int, Row]]) -> Table:
         ratio, path = speed_of(row, reference_of(row, result.rows)), f"rows/{place}"
         rows.append(
             [
-                row.name,
+                label(result.models, row),
                 _figure(row, "latency_ms", path),
                 _figure(row, "latency_p90_ms", path),
                 *(
@@ -195,9 +195,10 @@ def _figure(row: Row, name: str, path: str) -> Cell:
 
 def _runs(result: Result, timed: Sequence[tuple[int, Row]]) -> Chart | None:
     """Single times, of the first few configurations."""
-    times_ms = {row.name: in_ms(row) for _, row in timed}
-    references = [row.name for row in result.rows if row.role == "reference" and times_ms.get(row.name)]
-    names = [row.name for row in result.rows if row.role == "test"]
+    models, rows = result.models, result.rows
+    times_ms = {label(models, row): in_ms(row) for _, row in timed}
+    references = [name for row in rows if row.role == "reference" and times_ms.get(name := label(models, row))]
+    names = [label(models, row) for row in rows if row.role == "test"]
     return each_run("Each run in its turn", times_ms, _MOST_CONFIGURATIONS, next(iter(references), None), names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,6 +91,7 @@ def _answer_of(results: Mapping[str, Result]) -> str:
         parts = [f"{_name(same[0], results)} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
     elif len(judged) > 1 and (same or all(map(_is_another, others))):
         count = f"{len(same) or 'None'} of {len(judged)} configurations"
+        count += f", {_name(same[0], results)}," if len(same) == 1 else ""
         parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
     if len(others) <= _MOST_NAMED:
         parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
@@ -190,9 +192,16 @@ def _evidence(same: Sequence[ModelRow]) -> str:
     if not count:
         changed = same[0].row.texts.get(ANSWERS_CHANGED, "") if len(same) == 1 else ""
         return f" ({changed})" if changed else ""
-    changed = next((verdict.metric for row, verdict in few if row.answers_changed), "")
-    what = f"{heading_of(changed)} changed on none of {count} examples" if changed else f"no answer of {count} changed"
+    what = next((_of_other_answers(row, verdict, count) for row, verdict in few if row.answers_changed), "")
+    what = what or f"no answer of {count} changed"
     return f": {what} (95 % confident: fewer than {at_most_changing(count)} would)"
+
+
+def _of_other_answers(row: ModelRow, verdict: Verdict, count: int) -> str:
+    """That no example counts otherwise, though some answers are others."""
+    if is_share(row.row, verdict):
+        return f"no example of {count} became right or wrong"
+    return f"{heading_of(verdict.metric)} changed on none of {count} examples"
 
 
 def _not_decided(rows: Sequence[ModelRow]) -> str:
@@ -206,7 +215,7 @@ def _not_decided(rows: Sequence[ModelRow]) -> str:
 def _metrics_in_words(row: ModelRow) -> str:
     """What a row is worse and better in, else what is not decided; with the metric's name where there are several.
 
-    ``is worse in margin by 0.1 and better in iou by 0.03``
+    ``is worse in "margin" by 0.1 and better in "iou" by 0.03``
     """
     own = against_the_same(row.row.verdicts)
     by_kind = {kind: [each for each in own if each.kind == kind] for kind in ("worse", "better", "not decided")}
@@ -222,7 +231,7 @@ def _in_metrics(row: ModelRow, verdicts: Sequence[Verdict], is_named: bool) -> s
         factor, unit = (100, " points") if is_share(row.row, each) else (1, "")
         size = f"{factor * abs(each.change or 0.0):{'.2f' if unit else '.3g'}}{unit}"
         by = "" if each.change is None or each.kind == "not decided" else f"by {size}"
-        texts.append(" ".join(filter(None, (each.metric if is_named else "", by))))
+        texts.append(" ".join(filter(None, (f'"{each.metric}"' if is_named else "", by))))
     return f"{'in ' if is_named else ''}{', '.join(texts)}"
 
 
@@ -319,19 +328,21 @@ def fastest(result: Result) -> str:
         ranked = reversed(of_models.values())
         texts = [f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}' for row in ranked]
         return f"The fastest of each model: {'; '.join(texts)}."
-    row, following = timed[0], timed[1:2]
+    row, *following = timed
     failing = [
         f"{counted(each.failed_examples, 'run')} of {label(models, each)} failed"
         for each in timed
         if each.failed_examples
     ]
-    first, *second = (f"{label(models, each)}: {median_with_interval(each)}" for each in (row, *following))
-    if not second:
-        text = first
-    elif is_faster(row, following[0]) is False:
-        text = f"The fastest two cannot be told apart, {first}, and {second[0]}"
+    alike = [row, *itertools.takewhile(lambda each: is_faster(row, each) is False, following)]
+    first, *others = (f"{label(models, each)}: {median_with_interval(each)}" for each in timed)
+    if len(alike) > 1:
+        left = len(alike) - _MOST_LISTED
+        named = [first, *others[: len(alike) - 1]][:_MOST_LISTED] + ([f"{left} more"] if left > 0 else [])
+        count = "two" if len(alike) == 2 else f"{len(alike)}"
+        text = f"The fastest {count} cannot be told apart, {', '.join(named[:-1])}, and {named[-1]}"
     else:
-        text = f"The fastest is {first}; next is {second[0]}"
+        text = f"The fastest is {first}; next is {others[0]}" if others else first
     return f"{'; '.join([text, *failing])}."
 
 

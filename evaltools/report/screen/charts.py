@@ -12,8 +12,9 @@ from evaltools.metrics.words import change
 from evaltools.report.content import first_lines, sentences, some_of
 from evaltools.report.screen.rows import ModelRow, ModelRows, is_share
 from evaltools.report.screen.table import BENCHMARK, is_alike
-from evaltools.report.words.facts import label, median_interval_of, median_with_interval
+from evaltools.report.words.facts import label, median_interval_of, median_with_interval, speed_of
 from evaltools.report.words.numbers import says_something, three_digits, times_as_fast
+from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
 
@@ -75,8 +76,8 @@ def ratios(found: ModelRows, several: bool = False) -> Chart | None:
     """How many times as fast as its reference each row is; None where no time of both is known."""
     marks, texts = [], []
     for row in found.rows:
-        ratio = row.row.figures.get("latency_ratio")
-        if ratio is None or not ratio.value:
+        ratio = speed_of(row.row, reference_of(row.row, row.result.rows))
+        if ratio is None or not ratio.value or "latency_ratio" not in row.row.figures:
             continue
         known = ratio.interval if ratio.interval is not None and says_something(ratio.interval) else None
         inverse = None if known is None else Interval(1 / known.high, 1 / known.low)

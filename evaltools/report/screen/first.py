@@ -92,12 +92,12 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
     One search for an operator is enough, in the worst configuration; of several counts of examples the largest.
     """
     steps: list[Note] = []
-    most_needed = max((_examples_needed(row) for result in results.values() for row in result.rows), default=0)
+    neediest = max((row for result in results.values() for row in result.rows), key=_examples_needed, default=None)
     for name, result in results.items():
         steps += result.next_steps
         for row in worst_first(ModelRow("", result, each) for each in result.rows) if result.is_of_examples else ():
             entry = row.row
-            if 0 < _examples_needed(entry) < most_needed:
+            if _examples_needed(entry) and entry is not neediest:
                 continue
             more = after_evaluation(result, entry)
             is_sought = any(step.text == FOR_A_DIFFERENCE for step in steps)

@@ -22,6 +22,7 @@ from evaltools.report.words.facts import (
     median_with_interval,
     model_name,
     speed_of,
+    without_interval_in_doubt,
 )
 from evaltools.report.words.numbers import (
     figure,
@@ -44,7 +45,7 @@ _UNLIKE: Final = "Not all of it was measured on one machine, with the same versi
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
 _FIRST: Final = "first"
-_SPEED: Final = "speed: how many times as fast as the first"
+_SPEED: Final = "speed: how many times as fast"
 _VERDICT: Final = "verdict"
 _MOST_METRICS: Final = 4
 """Beside the one that decides."""
@@ -114,12 +115,12 @@ def summary_of(results: Mapping[str, Result]) -> Table | None:
         column
         for each in shown.columns
         if several or not each.of_several
-        for column in ((each, *map(_metric, _other_metrics(found))) if each.heading == _VERDICT else (each,))
+        for column in ((*map(_metric, _other_metrics(found)), each) if each.heading == _VERDICT else (each,))
     ]
     below = sentences(
         "On the front: no other one is as good and as fast" if any(front) else "",
         _how_to_read(found) if shown is _EVALUATIONS else "",
-        _speed_in_words(places) if command == BENCHMARK else "",
+        _speed_in_words(places) if command in (BENCHMARK, SUITE) else "",
         _UNLIKE if several and not are_alike else "",
         *(_compared_with(results) if several else ()),
     )
@@ -178,26 +179,35 @@ def word_of(row: ModelRow) -> str:
 
 
 def _speed_in_words(places: Sequence[_At]) -> str:
-    """What the first row is the first of; empty where no speed is known."""
-    if not any("latency_ratio" in at.entry.figures for at in places):
-        return ""
-    return f"{_SPEED} of the same model" if len({at.name for at in places}) > 1 else _SPEED
+    """What a speed is compared with: the first row of a benchmark, else the reference; empty where none is known."""
+    commands = {at.entry.command for at in places if "latency_ratio" in at.entry.figures}
+    of_model = " of the same model" if len({at.name for at in places}) > 1 else ""
+    of_model += ", that one as the first model's" if any(_is_first_of_later_model(at) for at in places) else ""
+    texts = [f"as the first{of_model}"] if BENCHMARK in commands else []
+    texts += [f"as the reference{' in the other jobs' if texts else ''}"] if commands - {BENCHMARK} else []
+    return f"{_SPEED} {', '.join(texts)}" if texts else ""
 
 
 def _how_to_read(found: ModelRows) -> str:
-    """Which direction is better of a figure that is no accuracy."""
+    """Which direction is better of figures that are no accuracy."""
     if found.are_outputs:
         return (
             "relative RMS: size of the difference by that of the reference over all runs, of the worst output; "
             "lower is better"
         )
-    is_of_own_task = found.any_figure is not None and found.any_figure.spread is not None
-    return f"{found.heading}: {found.better} is better" if is_of_own_task else ""
+    main = found.any_figure
+    if main is None or main.spread is None:
+        return ""
+    better = {found.heading: main.better}
+    for name in _other_metrics(found):
+        better[name] = next(row.row.figures[name].better for row in found.rows if name in row.row.figures)
+    by_direction = {way: [name for name, own in better.items() if own == way] for way in ("higher", "lower")}
+    return "; ".join(f"{', '.join(names)}: {way} is better" for way, names in by_direction.items() if names)
 
 
 def _verdict(at: _At) -> Cell:
     text = word_of(at.row)
-    return Word(text, "good" if text == _MEASURED else at.row.tone) if text else ""
+    return Word(text, "" if text == _MEASURED else at.row.tone) if text else ""
 
 
 def _accuracy(at: _At) -> Cell:
@@ -245,7 +255,7 @@ def _speed(at: _At) -> Cell:
     ratio = speed_of(entry, reference_of(entry, result.rows))
     if ratio is None or ratio.value is None or entry.status != "measured":
         return ""
-    is_stated = entry.figures.get("latency_ratio") is ratio
+    is_stated = "latency_ratio" in entry.figures
     return Number(times_as_fast(ratio), ratio.value, at.path("figures", "latency_ratio", "value") if is_stated else "")
 
 
@@ -292,16 +302,28 @@ def _ratio(at: _At) -> Cell:
         return _FIRST
     if ratio is None or not ratio.value or is_uneven(at.entry):
         return "-"
-    return Number(times_as_fast(ratio), ratio.value, at.path("figures", "latency_ratio", "value"))
+    text = times_as_fast(without_interval_in_doubt(ratio, at.entry))
+    return Number(text, ratio.value, at.path("figures", "latency_ratio", "value"))
+
+
+def _is_first_of_later_model(at: _At) -> bool:
+    """Whether a row of a benchmark is compared with the first model's in the same configuration."""
+    return at.entry is _first_of(at) and "latency_ratio" in at.entry.figures
 
 
 def _is_first(at: _At) -> bool:
     """Whether a row of a benchmark is the one whose time others are compared with."""
-    entry = at.entry
-    job = (entry.model, entry.job, BENCHMARK)
-    alike = [row for row in at.row.result.rows if (row.model, row.job, row.command) == job]
-    first = next((row for row in alike if row.status == "measured"), None)
-    return entry is first and any("latency_ratio" in row.figures for row in alike)
+    return at.entry is _first_of(at) and any("latency_ratio" in row.figures for row in _beside(at))
+
+
+def _first_of(at: _At) -> Row | None:
+    """The first measured row of a benchmark's model."""
+    return next((row for row in _beside(at) if row.status == "measured"), None)
+
+
+def _beside(at: _At) -> list[Row]:
+    job = (at.entry.model, at.entry.job, BENCHMARK)
+    return [row for row in at.row.result.rows if (row.model, row.job, row.command) == job]
 
 
 def _file_size(at: _At) -> Cell:

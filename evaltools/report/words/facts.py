@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.known_tasks import metric_named
 from evaltools.metrics.interval import Interval
 from evaltools.metrics.latency import Drift, is_clear
@@ -174,13 +176,22 @@ def speed_of(row: Row, reference: Row | None) -> Figure | None:
         return None
     paired = row.figures.get("latency_ratio")
     if paired is not None:
-        return paired if paired.value else None
+        return without_interval_in_doubt(paired, row, reference) if paired.value else None
     if row.place != reference.place:
         return None
     own, base = row.value("latency_ms"), reference.value("latency_ms")
     if own is None and base is None:
         own, base = row.latency.avg_us, reference.latency.avg_us
     return Figure(own / base) if own and base else None
+
+
+def without_interval_in_doubt(ratio: Figure, *rows: Row) -> Figure:
+    """A ratio of the times of rows, without its interval where these were uneven, or the machine was busy.
+
+    An interval says what chance does. What another process does to one of the two sides it does not know.
+    """
+    is_in_doubt = any(is_uneven(row) or load_in_words(row.load) for row in rows)
+    return replace(ratio, interval=None) if is_in_doubt else ratio
 
 
 def drift_in_words(drift: Drift | None) -> str:

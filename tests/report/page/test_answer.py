@@ -82,11 +82,15 @@ METRICS = ("iou", "margin", "error")
         (
             ("better", "worse", "equivalent"),
             Word("mixed", ""),
-            '"a" is worse in margin by 0.2 and better in iou by 0.1',
+            '"a" is worse in "margin" by 0.2 and better in "iou" by 0.1',
         ),
-        (("equivalent", "worse", "not decided"), Word("worse", "bad"), '"a" is worse in margin by 0.2'),
-        (("equivalent", "not decided", "not decided"), Word("not decided", "open"), "is not decided in margin, error"),
-        (("equivalent", "better", "identical"), Word("better", "good"), '"a" is better in margin by 0.2'),
+        (("equivalent", "worse", "not decided"), Word("worse", "bad"), '"a" is worse in "margin" by 0.2'),
+        (
+            ("equivalent", "not decided", "not decided"),
+            Word("not decided", "open"),
+            'is not decided in "margin", "error"',
+        ),
+        (("equivalent", "better", "identical"), Word("better", "good"), '"a" is better in "margin" by 0.2'),
     ],
 )
 def test_a_row_of_several_metrics_is_what_the_worst_of_them_says(
