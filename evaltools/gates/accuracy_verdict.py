@@ -134,8 +134,9 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
 
     ``equivalent`` where the whole interval lies within ``margin`` of no change, ``worse`` or ``better`` where it lies
     on one side of no change, else ``not decided``, with the number of examples that would decide in 80 % of cases where
-    ten or more differ. Without an interval, where two examples make too much of the spread, and where ``margin`` is
-    0, it is not decided either, and the sentence says why. It also says what the interval cannot see.
+    ten or more differ. Without an interval, where two examples make too much of the spread and one of them changed by
+    more than ``margin``, and where that is 0, it is not decided either, and the sentence says why. It also says what
+    the interval cannot see.
 
     >>> mean_verdict("error", MeanChange(40, 0.3, 0.1, 40), "lower", 0.005).kind
     'worse'
@@ -145,7 +146,7 @@ def mean_verdict(metric: str, change: MeanChange, better: Better, margin: float,
         verdict = Verdict("not decided", metric, change=change.change, margin=margin)
     else:
         verdict = change_verdict(metric, change.change, interval, margin, change.is_significant)
-    why = _why_open(change, margin)
+    why = "" if verdict.kind == "equivalent" and change.furthest <= margin > 0 else _why_open(change, margin)
     if why:
         verdict = replace(verdict, kind="not decided")
     if better == "lower" and verdict.kind in ("worse", "better"):

@@ -392,6 +392,7 @@ def _change(criterion: Criterion, evidence: Evidence) -> _Known:
     if isinstance(change, MeanChange):
         is_planned = change.differing >= FEWEST_DIFFERING and not criterion.is_guaranteed
         unseen = "" if criterion.is_guaranteed else what_is_unseen(change)
+        is_open = "" if change.furthest <= criterion.value else is_open
     return _Known(
         found,
         lambda confidence: Interval(0.0 - bound(confidence, True), 0.0 - bound(confidence, False)),

@@ -24,9 +24,9 @@ _LONGEST_NAME: Final = 40
 _ORDINARY: Final = ("right", "stays on the CPU", "computes from constants", "precision")
 _INTRO: Final = (
     "By itself: the largest error of an operator that is fed with the CPU's numbers; relative RMS: that error by the "
-    "size of the output, 0 within one step. In the model: with all errors before it; growth: its relative RMS there by "
-    "that of what it was fed."
+    "size of the output, 0 within one step. In the model: with all errors before it."
 )
+_INTRO_OF_GROWTH: Final = " Growth: the relative RMS there by that of what it was fed."
 _INTRO_BY_NAME: Final = (
     "Each tensor compared with the one of that name elsewhere, in real numbers and with all errors before it: a growth "
     "far above 1 shows where the error grows."
@@ -47,7 +47,7 @@ def _how_to_read(result: Result) -> str:
     """What the columns of the table are."""
     operators = operators_of(result)
     if not is_by_name(result):
-        return _INTRO
+        return _INTRO + (_INTRO_OF_GROWTH if _have(operators, "gain") else "")
     if not _have(operators, SINGLE):
         return _INTRO_BY_NAME
     return _INTRO_BY_NAME + _INTRO_OF_TWO + (_INTRO_IN_FLOAT if _have(operators, IN_FLOAT) else "")

@@ -74,6 +74,15 @@ class MeanChange(Struct, frozen=True):
         return self.is_by_spread and self.by_two > most_by_two(self.differing)
 
     @property
+    def furthest(self) -> float:
+        """No example changed by more than this, as far as the share of the two furthest from the mean says it.
+
+        >>> MeanChange(count=50, change=0.0, deviation=1e-6, differing=50, by_two=0.5).furthest < 1e-5
+        True
+        """
+        return abs(self.change) + self.deviation * math.sqrt(self.by_two * max(0, self.count - 1))
+
+    @property
     def is_significant(self) -> bool:
         """Whether McNemar's exact test finds a change, where there is one to make."""
         return self.flips is None or mcnemar_p(self.flips) <= _LEVEL

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from evaltools.gates.verdict import ODD_REFERENCE
 from evaltools.model.cut import CuttableModel
@@ -42,9 +41,9 @@ OperatorStatus = Literal[
 """What a single operator shows.
 
 right: within its tolerance. wrong: beyond it. unclear: beyond it by so little that the lower precision of the delegate
-may be all that is wrong. precision: as far off as rounding to a lower precision explains. crashes
-by itself, refused by itself: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take
-it. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
+may be all that is wrong. precision: as far off as rounding to a lower precision explains. crashes by itself, refused by
+itself: the delegate died of it, or did not open it. stays on the CPU: the delegate does not take it, or not in the
+model. no evidence: the part differs from the model already on the CPU, so that it shows nothing. compared: compared
 with the tensor of that name elsewhere, which says nothing of the single operator.
 """
 
@@ -94,6 +93,8 @@ def status_of(place: int, state: SearchState, model: CuttableModel) -> OperatorS
     outcome = state.singles.get(place)
     if outcome is None:
         return "not tried"
+    if not state.is_taken(place):
+        return "stays on the CPU"
     if outcome.died:
         return "crashes by itself"
     if outcome.refused:
@@ -128,10 +129,8 @@ def precision_shown(place: int, state: SearchState) -> str:
 def answer(state: SearchState, model: CuttableModel) -> Answer:
     """The answer that this state of the search allows."""
     by_status: dict[str, list[int]] = {}
-    left: list[int] = []
     for found in sorted(state.suspects, key=lambda each: each.place):
-        alike = left if _stays_on_cpu(found.place, state, model) else by_status.setdefault(found.status, [])
-        alike.append(found.place)
+        by_status.setdefault(found.status, []).append(found.place)
 
     def of(kind: str, words: str, tone: Tone, *statuses: str) -> Answer | None:
         places = [place for status in statuses for place in by_status.get(status, ())]
@@ -154,32 +153,15 @@ def answer(state: SearchState, model: CuttableModel) -> Answer:
         )
     )
     if at_fault is not None:
-        return _as_many_as_ran(at_fault, state, model)
+        return at_fault
     if state.does_not_run or not state.whole.ran:
         return _does_not_run(state, model)
     suspected = of("suspected", "suspected, not confirmed:", "open", "unclear", "not confirmed", "only by itself")
     if suspected is not None:
         return suspected
-    if left:
-        return not_decided(f"by itself the delegate is wrong on {named(left, model)}, which the model runs on the CPU")
     if state.unexplained:
         return not_decided(_why_unexplained(state))
     return not_decided(state.stopped) if state.stopped else _without_suspect(state, model)
-
-
-def _as_many_as_ran(found: Answer, state: SearchState, model: CuttableModel) -> Answer:
-    """Where more operators are wrong than the delegate runs in the model, which do not all make the difference."""
-    taken, count = state.whole.taken, state.whole.nodes
-    if found.kind != FAULTS[0] or not 0 < taken < len(found.operators):
-        return found
-    text = f"{taken} of {named(found.operators, model)}: the model has {taken} of {count} operators on the delegate"
-    return replace(found, text=f"operator at fault: {text}")
-
-
-def _stays_on_cpu(place: int, state: SearchState, model: CuttableModel) -> bool:
-    """Whether the whole model runs an operator on the CPU, as it does all of its kind: a delegate may take it alone."""
-    kind = model.operators[place]
-    return state.whole.left.get(kind, 0) >= list(model.operators).count(kind)
 
 
 def not_decided(why: str) -> Answer:

@@ -107,8 +107,8 @@ class Outcome(Struct, frozen=True):
     Exactly one of ``outputs``, ``died``, ``refused`` and ``resists`` says something: it ran; the process died of it or
     did not answer, which is ``hung``; the delegate did not open it; it cannot be cut out. ``is_evidence``: the CPU
     gave, bit for bit, what it gave in the whole model; else ``note`` may say why not. ``unlike`` counts inputs that
-    gave different outputs the second time. Of ``nodes``, ``delegated`` ran on any delegate, ``taken`` on those that
-    were asked for; ``left`` are the kinds of operators, with their numbers, that no delegate took.
+    gave different outputs the second time. ``taken`` are the operators, by their number in the part, that ran on
+    delegates which were asked for; empty where only their count is known.
     """
 
     outputs: tuple[TensorRuns, ...] = ()
@@ -119,9 +119,8 @@ class Outcome(Struct, frozen=True):
     resists: str = ""
     nodes: int = 0
     delegated: int = 0
-    taken: int = 0
+    taken: tuple[int, ...] = ()
     delegates: tuple[str, ...] = ()
-    left: dict[str, int] = field(default_factory=dict)
     runs: int = 0
     unlike: int = 0
     compiled: int = 0

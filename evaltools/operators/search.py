@@ -153,11 +153,11 @@ def _widen(subject: Subject, unit: str, places: Sequence[int]) -> None:
 
 
 def suspects(subject: Subject) -> list[int]:
-    """The operators that are beyond their limit by themselves, worst first."""
+    """The operators that are beyond their limit by themselves, and run on the delegate in the model; worst first."""
     shares = {}
     for place, outcome in subject.state.singles.items():
         limits = subject.state.limits.get(place, {})
-        if outcome.is_evidence and outcome.ran:
+        if outcome.is_evidence and outcome.ran and subject.state.is_taken(place):
             shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
     return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
 
@@ -167,7 +167,7 @@ def confirm_suspects(subject: Subject) -> None:
     if subject.state.dies_at_once:
         return
     for place, outcome in subject.state.singles.items():
-        if outcome.died:
+        if outcome.died and subject.state.is_taken(place):
             evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
             tensor = subject.model.made_by(place)[0]
             subject.state.suspects.append(Found(place, place, place, tensor, "crashes by itself", (evidence,)))

@@ -94,6 +94,10 @@ class SearchState(Struct):
         largest = max((limits[runs.tensor].share(runs) for runs in outputs if runs.tensor in limits), default=0.0)
         return self.precision == FP32 or not 1 < largest <= _CLEARLY
 
+    def is_taken(self, place: int) -> bool:
+        """Whether the delegate runs an operator in the whole model, as far as that says which it runs there."""
+        return not self.whole.taken or place in self.whole.taken
+
     @property
     def dies_at_once(self) -> bool:
         """Whether the delegate's process dies of everything: before it takes any node, so that none is to blame."""

@@ -18,7 +18,7 @@ class DelegateCoverage(Struct, frozen=True):
     ``nodes`` and ``partitions`` are None where a log proves that it ran, and states no number. ``requested`` is false
     for XNNPACK where the runtime added it by itself. ``device`` is what ran, as the runtime names it, empty where it
     names none; ``is_cpu`` says that this is the CPU after all, as with a software GPU. ``evidence`` says what shows
-    that the delegate ran.
+    that the delegate ran. ``operators`` are the numbers of those that it took, empty where only their count is known.
     """
 
     delegate: str
@@ -28,6 +28,7 @@ class DelegateCoverage(Struct, frozen=True):
     device: str = ""
     is_cpu: bool = False
     evidence: str = ""
+    operators: frozenset[int] = frozenset()
 
 
 class Delegation(Struct, frozen=True):

@@ -306,7 +306,8 @@ def _delegation(interpreter: Any, ends: Sequence[tuple[Delegate, int]], configur
         nodes = frozenset().union(*(covered_nodes(partition, originals) for partition in group)) - covered
         covered |= nodes
         if delegate in requested or group:
-            delegates.append(DelegateCoverage(delegate.name, delegate in requested, len(nodes), len(group)))
+            is_requested = delegate in requested
+            delegates.append(DelegateCoverage(delegate.name, is_requested, len(nodes), len(group), operators=nodes))
     return Delegation(len(originals), tuple(delegates), operators_left(originals, covered))
 
 

@@ -395,6 +395,8 @@ def test_a_drop_of_a_mean_that_is_kept_says_what_its_examples_cannot_show() -> N
 def test_a_drop_of_which_two_examples_make_most_is_open() -> None:
     found = own_limit("iou drop <= 0.01 at 95 %", MeanChange(50, -0.001, 0.005, 50, by_two=0.6))
     assert (found.verdict, found.reason) == ("inconclusive", RESTS_ON_TWO)
+    rounding = own_limit("iou drop <= 0.01 at 95 %", MeanChange(50, -1e-7, 1e-6, 50, by_two=0.6))
+    assert rounding.verdict == "pass"
 
 
 def test_a_guaranteed_drop_needs_stated_bounds_and_is_by_them() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from scipy import stats
 
 from evaltools.gates.accuracy_verdict import RESTS_ON_TWO, margin_of_mean, mean_verdict
-from evaltools.metrics.means import MeanChange
+from evaltools.metrics.means import MeanChange, mean_change
 from evaltools.metrics.proportions import PairedCounts, mcnemar_p
 
 
@@ -94,6 +95,19 @@ def test_where_two_examples_make_too_much_of_what_varies_nothing_is_decided() ->
     of_many = MeanChange(800, -0.02, 0.001, 800, by_two=0.25)
     assert mean_verdict("iou", of_many, "higher", 0.005).kind == "not decided"
     assert mean_verdict("iou", replace(of_many, differing=60), "higher", 0.005).kind == "worse"
+
+
+def test_two_examples_leave_nothing_open_where_even_theirs_is_less_than_the_margin() -> None:
+    """Rounding: one example moves by a millionth, the others by less, and 0.005 counts as none."""
+    before = np.linspace(0.2, 0.9, 60)
+    moved = before + np.where(np.arange(60) == 7, 1e-6, 1e-9 * np.arange(60))
+    change = mean_change(before, moved, bounds=(0, 1))
+    assert change.rests_on_two
+    assert 1e-6 <= change.furthest < 1.1e-6
+    verdict = mean_verdict("score", change, "higher", 0.005)
+    assert verdict.kind == "equivalent"
+    assert "losses that hit fewer than 1 in 21 examples may be unseen" in verdict.why
+    assert mean_verdict("score", change, "higher", 0.9e-6).why.endswith(RESTS_ON_TWO)
 
 
 def test_a_reference_of_0_has_no_margin_of_1_percent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -9,7 +10,7 @@ from evaltools.report.content import First, merged
 from evaltools.report.screen.answer import answer_of, became_of, fastest
 from evaltools.report.screen.rows import WORST_FIRST, ModelRow, is_lost, worst_first
 from evaltools.report.screen.table import BENCHMARK, SUITE, by_task, summary_of
-from evaltools.report.words.facts import counted, heading_of, label
+from evaltools.report.words.facts import counted, heading_of, label, model_name
 from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, SEARCH, after_evaluation, how_fast
 from evaltools.report.words.numbers import times_as_fast
 from evaltools.result.places import fastest_on_cpu, reference_of, runs_on_cpu
@@ -18,6 +19,7 @@ from evaltools.result.section import Block, Lines, Note, Place, Section, Sentenc
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 _FAILED: Final = "failed"
+_LONGEST_REASON: Final = 200
 _KINDS: Final = (WARNING, NEXT, HINT)
 """What notes are of that stand elsewhere."""
 Located = Mapping[str, Sequence[Result]]
@@ -53,7 +55,7 @@ def first_screen(results: Mapping[str, Result], located: Located | None = None) 
             stored = [*_notes(result, of_rows), *stored]
         lines += [of_result(name, line) for line in said] if several else said
         notes += [of_result(name, note) if several else note for note in stored]
-        notes += [note for search in found.get(name, ()) for note in _faults(search)]
+        notes += [note for search in found.get(name, ()) for note in _faults(search, result)]
     shown = merged([line for line in lines if isinstance(line, Note)]) if several else lines
     blocks += [Lines(shown)] if shown else []
     title = next(iter(results.values())).about
@@ -129,7 +131,12 @@ def _notes(result: Result, more: Sequence[Note]) -> Iterator[Note]:
 
     ``more`` are further remarks on rows.
     """
+    lost_models = dict(_lost_models(result)) if result.command == SUITE else {}
+    for name, reason in lost_models.items():
+        yield Note(name, f"not measured: {textwrap.shorten(reason, _LONGEST_REASON, placeholder=' ...')}", "missing")
     for row in worst_first(ModelRow("", result, entry) for entry in result.rows):
+        if model_name(result.models, row.row) in lost_models:
+            continue
         name = label(result.models, row.row)
         found = [*_of_row(row), *(note for note in more if note.of == name), *_beside_cpu(row)]
         if found:
@@ -142,6 +149,14 @@ def _notes(result: Result, more: Sequence[Note]) -> Iterator[Note]:
         where = f" ({failed[0].configuration})" if failed[0].configuration else ""
         first = f"{failed[0].example}{where}: {failed[0].reason}"
         yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "bad")
+
+
+def _lost_models(result: Result) -> Iterator[tuple[str, str]]:
+    """The models of which nothing was measured, each with the first reason."""
+    for place in range(len(result.models)):
+        rows = [row for row in result.rows if row.model == place]
+        if rows and all(row.status == "not measured" for row in rows):
+            yield model_name(result.models, rows[0]), rows[0].reason
 
 
 def _of_row(row: ModelRow) -> Iterator[Note]:
@@ -204,12 +219,15 @@ def _beside_cpu(row: ModelRow) -> Iterator[Note]:
     yield Note(entry.name, text)
 
 
-def _faults(search: Result) -> Iterator[Note]:
-    """What was located in the model of an evaluation, where that is a fault, and what to do about it."""
+def _faults(search: Result, evaluation: Result) -> Iterator[Note]:
+    """What was located in the model of an evaluation, unless its verdict says it, and what to do about it."""
     answers = [block for each in search.blocks for block in each.blocks if isinstance(block, Sentence)]
     if answers and answers[0].tone == "bad":
-        name = f"{search.rows[0].name}, layer by layer"
-        yield Note(name, answers[0].text.removesuffix("."), "bad")
+        found, name = search.rows[0].name, f"{search.rows[0].name}, layer by layer"
+        kind = search.rows[0].verdicts[0].kind
+        said = [text for row in evaluation.rows if row.name == found for each in row.verdicts for text in each.texts]
+        if not any(text.startswith(kind) for text in said):
+            yield Note(name, answers[0].text.removesuffix("."), "bad")
         yield from (Note(name, note.text) for note in search.notes if note.of == NEXT and not note.command)
 
 
