@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import textwrap
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, TextIO
 
 _BREAKS: Final = re.compile(r"[^\n\t]+")
@@ -85,6 +87,24 @@ def shortened(text: str, most: int) -> str:
         return text
     left = most - len(_LEFT_OUT)
     return f"{text[: left - left // 2]}{_LEFT_OUT}{text[len(text) - left // 2 :]}"
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Each name without the words, parted by ``_``, that all begin and end with; whole where nothing else is left.
+
+    >>> distinct(["mobilenet_v1_0.25_quant", "mobilenet_v1_0.5_quant"]), distinct(["net", "net_int8"])
+    (['0.25', '0.5'], ['net', 'net_int8'])
+    """
+    words = [name.split("_") for name in names]
+    begin, end = _alike(words), _alike([each[::-1] for each in words])
+    if len(set(names)) < 2 or any(begin + end >= len(each) for each in words):
+        return [*names]
+    return ["_".join(each[begin : len(each) - end]) for each in words]
+
+
+def _alike(lists: Sequence[Sequence[str]]) -> int:
+    """How many words all begin with."""
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*lists, strict=False)))
 
 
 def steps(number: str) -> str:

@@ -48,8 +48,15 @@ def accuracy_verdict(
     found = change_verdict(metric, counts.change, change_interval(counts), margin, p_value <= LEVEL)
     needed = examples_to_judge(counts, margin, _ONE_SIDE, LEVEL / tests) if found.kind == "not decided" else None
     is_unchanged = found.kind == "not decided" and counts.lost == counts.gained == 0
-    found = replace(found, p_value=p_value, examples_needed=needed)
-    return in_words(found, counts.count, identical, is_unchanged)
+    found = in_words(replace(found, p_value=p_value, examples_needed=needed), counts.count, identical, is_unchanged)
+    if found.kind != "not decided" or -margin <= counts.change <= margin or not _excludes_0(found):
+        return found
+    corrected = f", corrected for {tests} comparisons" if tests > 1 else ""
+    return replace(found, texts=[*found.texts, f"McNemar's test finds no change (p {p_value:.2g}{corrected})"])
+
+
+def _excludes_0(found: Verdict) -> bool:
+    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
 
 
 def in_words(
@@ -83,7 +90,7 @@ def in_words(
 
 def _sentence(verdict: Verdict, is_share: bool, why: str) -> str:
     change = "" if verdict.change is None else change_in_words(verdict.change, verdict.low, verdict.high, is_share)
-    within = f" within {100 * (verdict.margin or 0.0):g} points" if is_share else f" within {verdict.margin or 0.0:g}"
+    within = f" within {100 * (verdict.margin or 0.0):g} points" if is_share else f" within {verdict.margin or 0.0:.3g}"
     if verdict.kind == "equivalent":
         return f"equivalent{within}: {change}"
     if verdict.kind in ("worse", "better"):

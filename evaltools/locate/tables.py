@@ -86,7 +86,7 @@ def _suspects(result: Result) -> Table:
     left = Counter(row.texts["status"] for row in operators if row not in shown)
     kinds = ", ".join(f"{count} {status}" for status, count in left.items())
     below = f"and {sum(left.values())} more operators, all in the JSON result: {kinds}" if left else ""
-    return Table("Operators that stand out", columns, rows, below, 3, ranks)
+    return Table("The operators furthest off", columns, rows, below, 3, ranks)
 
 
 def _of_tolerance(found: float | None) -> Cell:

@@ -12,7 +12,7 @@ from evaltools.gates.verdict import ODD_REFERENCE
 from evaltools.model.cut import CuttableModel
 from evaltools.operators.judge import FP32, INT8, LOWER, Limit, least_limit
 from evaltools.operators.part import TensorRuns
-from evaltools.operators.state import SearchState
+from evaltools.operators.state import SearchState, is_taken
 from evaltools.result.section import Tone
 
 FAULTS: Final = ("operator at fault", "crash", "fault in context")
@@ -93,7 +93,7 @@ def status_of(place: int, state: SearchState, model: CuttableModel) -> OperatorS
     outcome = state.singles.get(place)
     if outcome is None:
         return "not tried"
-    if not state.is_taken(place):
+    if not is_taken(place, state, model):
         return "stays on the CPU"
     if outcome.died:
         return "crashes by itself"

@@ -28,6 +28,7 @@ from evaltools.operators.state import (
     Subject,
     SuspectStatus,
     evidence_of,
+    is_taken,
     repeatability,
     status,
     times_to_see,
@@ -157,7 +158,7 @@ def suspects(subject: Subject) -> list[int]:
     shares = {}
     for place, outcome in subject.state.singles.items():
         limits = subject.state.limits.get(place, {})
-        if outcome.is_evidence and outcome.ran and subject.state.is_taken(place):
+        if outcome.is_evidence and outcome.ran and is_taken(place, subject.state, subject.model):
             shares[place] = max(limits[runs.tensor].share(runs) for runs in outcome.outputs)
     return sorted((place for place, share in shares.items() if share > 1), key=lambda place: -shares[place])
 
@@ -167,7 +168,7 @@ def confirm_suspects(subject: Subject) -> None:
     if subject.state.dies_at_once:
         return
     for place, outcome in subject.state.singles.items():
-        if outcome.died and subject.state.is_taken(place):
+        if outcome.died and is_taken(place, subject.state, subject.model):
             evidence = Evidence("single", str(place), True, 1, 1, outcome.died)
             tensor = subject.model.made_by(place)[0]
             subject.state.suspects.append(Found(place, place, place, tensor, "crashes by itself", (evidence,)))

@@ -12,7 +12,7 @@ from evaltools.configuration import Configuration
 from evaltools.gates.verdict import TIMES
 from evaltools.model import ModelFile
 from evaltools.model.contents import Graph, read_contents
-from evaltools.model.cut import CuttableModel
+from evaltools.model.cut import CONTROL_FLOW, CuttableModel
 from evaltools.operators.arithmetic import Arithmetic, arithmetic_of
 from evaltools.operators.bench import Bench
 from evaltools.operators.judge import FP32, JUMPS, Limit, least_limit, stated_precision
@@ -94,15 +94,20 @@ class SearchState(Struct):
         largest = max((limits[runs.tensor].share(runs) for runs in outputs if runs.tensor in limits), default=0.0)
         return self.precision == FP32 or not 1 < largest <= _CLEARLY
 
-    def is_taken(self, place: int) -> bool:
-        """Whether the delegate runs an operator in the whole model, as far as that says which it runs there."""
-        return not self.whole.taken or place in self.whole.taken
-
     @property
     def dies_at_once(self) -> bool:
         """Whether the delegate's process dies of everything: before it takes any node, so that none is to blame."""
         tried = [outcome for outcome in self.singles.values() if not outcome.resists]
         return bool(self.whole.died) and len(tried) >= _FEWEST_DEATHS and all(outcome.died for outcome in tried)
+
+
+def is_taken(place: int, state: SearchState, model: CuttableModel) -> bool:
+    """Whether the delegate may run an operator in the whole model: one that it takes there, or what a loop runs.
+
+    Any where nothing says which it takes.
+    """
+    taken = state.whole.taken
+    return not taken or place in taken or model.operators[place] in CONTROL_FLOW
 
 
 def evidence_of(method: str, part: tuple[int, int], runs: TensorRuns, limit: Limit) -> Evidence:

@@ -108,7 +108,7 @@ def _changed(compared: BoxComparison) -> str:
     boxes, count = compared.boxes, compared.example_count - compared.identical
     return (
         f"{compared.boxes_in_words}, {boxes.new} gained; "
-        f"{count} of {counted(compared.example_count, 'picture')} changed"
+        f"a box or its score differs in {count} of {counted(compared.example_count, 'picture')}"
     )
 
 
@@ -227,10 +227,11 @@ def _galleries(detection: Detected, folder: str) -> list[Block]:
 def _picture(names: Mapping[int, str], found: Disagreement, folder: str) -> Picture:
     lost, gained = (found.boxes_only_in(side) for side in (found.baseline, found.other))
     kinds = [*(["lost"] if lost else []), *(["gained"] if gained else [])]
+    effect = f"{counted(len(lost), 'box', 'boxes')} lost, {len(gained)} gained"
     return Picture(
         folder=folder,
         name=found.picture.example,
-        effect=f"{len(lost)} boxes lost, {len(gained)} gained" if kinds else "the same boxes, shifted",
+        effect=effect if kinds else "the same boxes, shifted",
         tone="bad" if lost else "",
         lines=(f"scores and places shift by up to {found.shift:.3f}",),
         frames=[*_frames(names, lost, found.baseline, "bad"), *_frames(names, gained, found.other, "")],

@@ -234,7 +234,8 @@ class BoxComparison(Struct, frozen=True):
     @property
     def boxes_in_words(self) -> str:
         """How many boxes of the baseline have no partner."""
-        return f"{self.boxes.lost} of {self.boxes.matched + self.boxes.lost} boxes lost"
+        count = self.boxes.matched + self.boxes.lost
+        return f"{self.boxes.lost} of {count} {'box' if count == 1 else 'boxes'} lost"
 
 
 class AnnotatedObject(Struct, frozen=True):

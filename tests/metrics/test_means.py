@@ -142,6 +142,11 @@ def test_a_guaranteed_bound_never_leaves_the_limits_and_needs_some() -> None:
     assert math.isnan(mean_of_scores(float(values.mean()), values).guaranteed(0.95, upper=False))
 
 
+def test_one_example_guarantees_nothing_and_two_do() -> None:
+    assert math.isnan(MeanChange(1, 0.5, 0.0, 1, span=1.0).guaranteed(0.95, upper=True))
+    assert -1 <= MeanChange(2, 0.5, 0.0, 2, span=1.0).guaranteed(0.95, upper=False) < 0.5
+
+
 def test_a_guarantee_is_beside_an_interval_by_the_spread_and_nowhere_else() -> None:
     chance = np.random.default_rng(6)
     before, after = chance.random(60), chance.random(60)

@@ -10,7 +10,7 @@ import pytest
 
 from evaltools.metrics.difference import Scale, TensorDifference, compare_tensors
 from evaltools.metrics.native_numbers import NativeError
-from evaltools.metrics.output_difference import OutputDifference, summarise_differences
+from evaltools.metrics.output_difference import OutputDifference, differences_by_run, summarise_differences
 
 EIGHTH = Scale(0.125, 3)
 Floats = Sequence[Sequence[float]]
@@ -131,3 +131,14 @@ def test_scores_add_up_over_runs() -> None:
     assert scores is not None
     assert (scores.positions, scores.same_best, scores.share) == (3, 1, 1 / 3)
     assert scores.top5_overlap == pytest.approx((5 + 4 + 4) / 15)
+
+
+@pytest.mark.parametrize(("values", "is_seen"), [(9, False), (10, True), (12, True)])
+def test_a_run_that_gives_what_an_earlier_one_gave_repeats_it(values: int, is_seen: bool) -> None:
+    """Of few values two runs may give the same by chance; eight must lie between the smallest and the largest."""
+    reference = [np.random.default_rng(run).permutation(values).astype(np.float32) for run in range(3)]
+    stale = [reference[0], reference[0], reference[2]]
+    parts = [compare_tensors(test, right) for test, right in zip(stale, reference, strict=True)]
+    assert [run.repeats for run in differences_by_run("float32", parts)] == [False, is_seen, False]
+    swapped = [compare_tensors(right, test) for test, right in zip(stale, reference, strict=True)]
+    assert [run.repeats for run in differences_by_run("float32", swapped)] == [False, is_seen, False]

@@ -12,6 +12,7 @@ from evaltools.metrics.proportions import (
     change_interval,
     change_z,
     mcnemar_p,
+    share_bound,
     wilson_interval,
 )
 from tests.metrics.likelihood import likeliest_share_lost
@@ -99,3 +100,14 @@ def test_holm_as_statsmodels(p_values: list[float]) -> None:
 
     expected = multipletests(p_values, method="holm")[1].tolist() if p_values else []
     assert holm(p_values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("successes", "count"), [(0, 7), (1, 7), (5, 7), (7, 7), (190, 200)])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_the_bound_of_a_share_is_clopper_and_pearsons(successes: int, count: int, confidence: float) -> None:
+    """As statsmodels has it, whose two ends each have half of the error."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    low, high = proportion_confint(successes, count, 2 * (1 - confidence), "beta")
+    assert share_bound(successes, count, confidence, upper=False) == pytest.approx(low, abs=1e-12)
+    assert share_bound(successes, count, confidence, upper=True) == pytest.approx(high, abs=1e-12)

@@ -73,7 +73,8 @@ def _changes(result: Result) -> Table:
             figure = known.get(verdict.metric)
             found = figure.change if figure is not None and figure.change is not None else None
             own = found if found is not None and found.against == verdict.against else None
-            words = verdict.sentence if is_clean(result, entry) else f"{word_of(result, entry)}; {verdict.sentence}"
+            said = verdict.sentence.removeprefix(f"{verdict.metric} ")
+            words = said if is_clean(result, entry) else f"{word_of(result, entry)}; {said}"
             rows.append(
                 [
                     entry.name,

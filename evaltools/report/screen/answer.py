@@ -23,8 +23,9 @@ from evaltools.report.words.facts import (
     median_time,
     median_with_interval,
     model_name,
+    speed_of,
 )
-from evaltools.report.words.numbers import figure, in_milliseconds
+from evaltools.report.words.numbers import figure, in_milliseconds, times_in_short
 from evaltools.result.facts import NOT_REPEATABLE
 from evaltools.result.places import reference_of
 from evaltools.result.result import ALL, ANSWERS_CHANGED, Result, Row
@@ -84,34 +85,96 @@ def _answer_of(results: Mapping[str, Result]) -> str:
         return f"{'; '.join([f'Nothing was compared, as {_name(lost, results)} was not measured', *own])}."
     if not any(row.row.verdict is not None or is_lost(row) for row in judged):
         return _single(every, every.rows[0]) if len(every.rows) == 1 else _best_of(every, results)
-    same = [row for row in judged if _gives_the_same(row)]
-    others = [row for row in judged if not _gives_the_same(row)]
-    parts = []
-    if len(judged) == 1 and same:
-        parts = [f"{_name(same[0], results)} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
-    elif len(judged) > 1 and (same or all(map(_is_another, others))):
-        count = f"{len(same) or 'None'} of {len(judged)} configurations"
-        count += f", {_name(same[0], results)}," if len(same) == 1 else ""
-        parts = [f"{count} {_does_the_same(same)} {_baseline(judged)}{_evidence(same)}"]
-    if len(others) <= _MOST_NAMED:
-        parts += [f"{_name(row, results)} {_what_else(row)}" for row in others]
-    elif len(others) <= _MOST_LISTED:
-        named: dict[str, list[str]] = {}
-        for row in others:
-            named.setdefault(_in_few_words(row), []).append(_name(row, results))
-        words = "; ".join(f"{_listed(names)} {word}" for word, names in named.items())
-        parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
-    else:
-        counts = Counter(map(_in_a_word, others))
-        words = ", ".join(f"{count} {word}" for word, count in counts.items())
-        parts += [words if parts else f"Of {len(judged)} configurations: {words}"]
-    if not same and all(row.is_clean and _kind(row) == "not decided" for row in others):
-        who = _name(others[0], results) if len(others) == 1 else f"{len(others)} configurations"
-        parts = [f"Whether {who} {_does_the_same(others)} {_baseline(judged)} {_not_decided(others)}"]
+    parts = list(_judged(judged, results))
     parts += [f"the reference {_name(row, results)} {_unclean(row)}" for row in every.rows if _is_bad_reference(row)]
     if len(results) > 1:
         parts += _best(every, [row for row in every.rows if row.is_clean], results)
     return f"{'; '.join(parts)}."
+
+
+def _judged(judged: Sequence[ModelRow], results: Mapping[str, Result]) -> Iterator[str]:
+    """Which of the rows do the same as what they were compared with, then what the others do."""
+    same = [row for row in judged if _gives_the_same(row)]
+    others = [row for row in judged if not _gives_the_same(row)]
+    baseline, is_of_other = _baseline(judged), _is_of_other_model(judged)
+    if not same and all(row.is_clean and _kind(row) == "not decided" for row in others):
+        who = _name(others[0], results) if len(others) == 1 else f"{len(others)} configurations"
+        yield f"Whether {who} {_does_the_same(others)} {baseline} {_not_decided(others)}"
+        yield from [f"it is {pace}" for pace in map(_pace, others[:1]) if pace and len(others) == 1]
+    else:
+        first = [*_same_in_words(same, others, baseline, results)]
+        against = f"Against {baseline}, " if is_of_other and not same else ""
+        of = "" if first or len(others) <= _MOST_NAMED else f"Of {len(judged)} configurations: "
+        text, *more = [*first, *_others_in_words(others, results)]
+        yield f"{against}{of}{text}"
+        yield from more
+    if is_of_other:
+        yield from (text for row in judged for text in _beside_itself(row, results))
+
+
+def _same_in_words(
+    same: Sequence[ModelRow], others: Sequence[ModelRow], baseline: str, results: Mapping[str, Result]
+) -> Iterator[str]:
+    """How many do the same, and how fast; that none does, where all others were judged as well."""
+    does, count = _does_the_same(same), len(same) + len(others)
+    if count == 1 and same:
+        pace = f", {_pace(same[0])}" if _pace(same[0]) else ""
+        yield f"{_name(same[0], results)} {does} {baseline}{pace}{_evidence(same)}"
+    elif count > 1 and same:
+        named = f", {_listed([_with_pace(row, results) for row in same])}," if len(same) < _MOST_LISTED else ""
+        yield f"{len(same)} of {count} configurations{named} {does} {baseline}{_evidence(same)}"
+    elif count > 1 and all(map(_is_another, others)) and not _is_of_other_model(others):
+        yield f"None of {count} configurations {does} {baseline}"
+
+
+def _others_in_words(others: Sequence[ModelRow], results: Mapping[str, Result]) -> Iterator[str]:
+    """What each of a few does, of more a word with their names, of many with their number."""
+    if len(others) <= _MOST_NAMED:
+        yield from (f"{_name(row, results)} {_what_else(row)}{_pace_of_open(row)}" for row in others)
+    elif len(others) <= _MOST_LISTED:
+        named: dict[str, list[str]] = {}
+        for row in others:
+            named.setdefault(_in_few_words(row), []).append(_name(row, results))
+        yield "; ".join(f"{_listed(names)} {word}" for word, names in named.items())
+    else:
+        yield ", ".join(f"{count} {word}" for word, count in Counter(map(_in_a_word, others)).items())
+
+
+def _is_of_other_model(rows: Sequence[ModelRow]) -> bool:
+    """Whether they are compared with another model, whose answers nobody expects to be the same."""
+    references = [reference_of(row.row, row.result.rows) for row in rows]
+    return all(each is not None and each.other_model is not None for each in references)
+
+
+def _beside_itself(row: ModelRow, results: Mapping[str, Result]) -> Iterator[str]:
+    """Of a model that is compared with another one: whether it does the same job as itself on the CPU."""
+    reference = reference_of(row.row, row.result.rows)
+    for verdict in row.row.verdicts:
+        if not row.is_clean or reference is None or verdict.against == reference.name:
+            continue
+        job = "does the same job as the same model on the CPU"
+        if verdict.kind == "not decided":
+            yield f"whether {_name(row, results)} {job} is not decided"
+        else:
+            does = job if verdict.kind in _SAME else f"is {verdict.kind} than the same model on the CPU"
+            yield f"{_name(row, results)} {does}"
+
+
+def _pace(row: ModelRow) -> str:
+    """How many times as fast as its reference, where the times of both on the same examples are known."""
+    ratio = speed_of(row.row, reference_of(row.row, row.result.rows)) if "latency_ratio" in row.row.figures else None
+    return f"{times_in_short(ratio)} as fast" if ratio is not None and ratio.value else ""
+
+
+def _pace_of_open(row: ModelRow) -> str:
+    """That of one which is neither the same nor wrong."""
+    is_open = row.is_clean and _kind(row) in ("not decided", "better", "fp16", "bf16", "int8")
+    return f", {_pace(row)}" if is_open and _pace(row) else ""
+
+
+def _with_pace(row: ModelRow, results: Mapping[str, Result]) -> str:
+    name, pace = _name(row, results), _pace(row)
+    return f"{name} ({pace})" if pace else name
 
 
 def lost_reference(rows: Sequence[ModelRow]) -> ModelRow | None:
@@ -306,7 +369,7 @@ def _verdict_in_words(row: ModelRow) -> str:
     if verdict is None or verdict.kind in ("not compared", "not measured"):
         return "was not compared"
     if verdict.kind in ("worse", "better", "mixed", "not decided"):
-        changed = row.row.texts.get(ANSWERS_CHANGED, "")
+        changed = "" if _is_of_other_model([row]) else row.row.texts.get(ANSWERS_CHANGED, "")
         return f"{_metrics_in_words(row)}{f' ({changed})' if changed else ''}"
     word = kind_in_words(verdict.kind)
     if word == _ODD_REFERENCE:

@@ -17,6 +17,7 @@ from evaltools.report.words.numbers import says_something, three_digits, times_a
 from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
+from evaltools.text import distinct
 
 _MOST_INTERVALS: Final = 24
 _MOST_CLOUDS: Final = 4
@@ -31,7 +32,8 @@ _VERY_WIDE: Final = 8
 
 def answering(results: Mapping[str, Result]) -> list[Chart]:
     """What the results of one command show at a glance, the most telling charts first; of a suite nothing."""
-    found, several = ModelRows.of(results), len(results) > 1
+    several = len(results) > 1
+    found = ModelRows.of(results).with_short_names if several else ModelRows.of(results)
     every: list[Chart | None] = []
     if all(result.is_of_examples for result in results.values()):
         costs = models_tradeoff(found) if several and is_alike(results.values()) else None
@@ -150,7 +152,10 @@ def medians(found: ModelRows, several: bool = False) -> Chart:
 
 def chart_name(row: ModelRow, several: bool = False) -> str:
     """What a row is called in a chart."""
-    return f"{row.model}, {row.row.name}" if several else label(row.result.models, row.row)
+    models = row.result.model_names
+    if several or len(models) == 1:
+        return f"{row.model}, {row.row.name}" if several else label(row.result.models, row.row)
+    return f"{distinct(models)[row.row.model]}, {row.row.name}"
 
 
 def in_ms(row: Row) -> list[float]:

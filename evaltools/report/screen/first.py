@@ -19,7 +19,7 @@ from evaltools.result.section import Block, Lines, Note, Place, Section, Sentenc
 from evaltools.result.verdict import OF_OUTPUTS, Verdict, kind_in_words
 
 _FAILED: Final = "failed"
-_LONGEST_REASON: Final = 200
+_LONGEST_REASON: Final = 320
 _KINDS: Final = (WARNING, NEXT, HINT)
 """What notes are of that stand elsewhere."""
 Located = Mapping[str, Sequence[Result]]
@@ -207,9 +207,9 @@ def _judged(verdict: Verdict) -> str:
 
 
 def _beside_cpu(row: ModelRow) -> Iterator[Note]:
-    """The speed of an accelerator compared with the fastest on the CPU, where that is not the reference."""
+    """The speed of an accelerator, where it does the job, by the fastest on the CPU that is not the reference."""
     result, entry = row.result, row.row
-    if is_lost(row) or not result.is_of_examples:
+    if is_lost(row) or not result.is_of_examples or row.tone == "bad":
         return
     cpu, ratio = fastest_on_cpu(result.rows, entry.place), entry.figures.get("latency_cpu_ratio")
     reference = reference_of(entry, result.rows)

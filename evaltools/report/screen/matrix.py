@@ -26,8 +26,6 @@ def matrix_of(results: Mapping[str, Result]) -> Table | None:
     cells: dict[str, dict[str, Cell]] = {}
     jobs = {row.job for row in result.rows}
     for row in filter(is_shown, result.rows):
-        if row.role == "reference" and row.status == "not measured":
-            continue  # what was to be compared with it says so
         column = f"{row.job}: {row.name}" if len(jobs) > 1 else row.name
         cells.setdefault(model_name(result.models, row), {})[column] = _cell(result, row)
     columns = list(dict.fromkeys(column for by_column in cells.values() for column in by_column))

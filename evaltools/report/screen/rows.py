@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from evaltools.known_tasks import task_command
 from evaltools.metrics.metric import SHARE, Better
@@ -19,6 +20,7 @@ from evaltools.result.result import ACCURACY, ANSWERS_CHANGED, FRONT, Result, Ro
 from evaltools.result.row_word import errors_of, is_clean, tone_of, word_of
 from evaltools.result.section import Tone
 from evaltools.result.verdict import Verdict, kind_in_words
+from evaltools.text import distinct
 
 _OF_OUTPUTS: Final = "outputs"
 _SIZE: Final = "relative_rms"
@@ -110,6 +112,13 @@ class ModelRows(Struct, frozen=True):
         verdicts = [verdict.metric for row in rows for verdict in row.row.verdicts]
         known = [_SIZE if metric == _OF_OUTPUTS else metric for metric in verdicts] or map(_main_figure, rows)
         return cls(rows, next(filter(None, known), None))
+
+    @property
+    def with_short_names(self) -> ModelRows:
+        """The same with names of models that say only what the models differ in, for charts."""
+        names = list(dict.fromkeys(row.model for row in self.rows))
+        short = dict(zip(names, distinct(names), strict=True))
+        return ModelRows([replace(row, model=short[row.model]) for row in self.rows], self.figure)
 
     @property
     def are_outputs(self) -> bool:

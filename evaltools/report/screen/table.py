@@ -45,7 +45,7 @@ _UNLIKE: Final = "Not all of it was measured on one machine, with the same versi
 _FELL_BACK: Final = Word("fell back", "bad")
 _MEASURED: Final = "measured"
 _FIRST: Final = "first"
-_SPEED: Final = "speed: how many times as fast"
+_SPEED: Final = "speed: how many times as fast, of times that were taken in turns,"
 _VERDICT: Final = "verdict"
 _MOST_METRICS: Final = 4
 """Beside the one that decides."""
@@ -170,7 +170,7 @@ def _name_of_model(row: ModelRow, names: Mapping[str, str]) -> str:
 
 def is_shown(row: Row) -> bool:
     """Whether a row of a suite is in its table: not a reference that is only there for comparison."""
-    return row.role == "test" or row.status == "not measured" or accuracy_of(row) is not None
+    return row.role == "test" or accuracy_of(row) is not None
 
 
 def word_of(row: ModelRow) -> str:
@@ -182,7 +182,6 @@ def _speed_in_words(places: Sequence[_At]) -> str:
     """What a speed is compared with: the first row of a benchmark, else the reference; empty where none is known."""
     commands = {at.entry.command for at in places if "latency_ratio" in at.entry.figures}
     of_model = " of the same model" if len({at.name for at in places}) > 1 else ""
-    of_model += ", that one as the first model's" if any(_is_first_of_later_model(at) for at in places) else ""
     texts = [f"as the first{of_model}"] if BENCHMARK in commands else []
     texts += [f"as the reference{' in the other jobs' if texts else ''}"] if commands - {BENCHMARK} else []
     return f"{_SPEED} {', '.join(texts)}" if texts else ""
@@ -303,12 +302,8 @@ def _ratio(at: _At) -> Cell:
     if ratio is None or not ratio.value or is_uneven(at.entry):
         return "-"
     text = times_as_fast(without_interval_in_doubt(ratio, at.entry))
+    text += " as the first model" if at.entry is _first_of(at) else ""
     return Number(text, ratio.value, at.path("figures", "latency_ratio", "value"))
-
-
-def _is_first_of_later_model(at: _At) -> bool:
-    """Whether a row of a benchmark is compared with the first model's in the same configuration."""
-    return at.entry is _first_of(at) and "latency_ratio" in at.entry.figures
 
 
 def _is_first(at: _At) -> bool:

@@ -145,6 +145,15 @@ def times_as_fast(found: Figure) -> str:
     return f"{_factor(1 / found.value)}x {ends(_factor(1 / interval.high), _factor(1 / interval.low))}"
 
 
+def times_in_short(found: Figure) -> str:
+    """The same without its interval, for a sentence.
+
+    >>> times_in_short(Figure(0.5, interval=Interval(0.4, 0.625))), times_in_short(Figure(0.5, withheld="jumped"))
+    ('2x', 'about 2x')
+    """
+    return times_as_fast(found).partition(" (")[0].partition(" [")[0]
+
+
 def _factor(factor: float) -> str:
     """Two digits, or two behind the point near 1."""
     low, high = _NEAR_1
