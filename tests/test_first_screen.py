@@ -15,7 +15,9 @@ SAMPLE = Path(__file__).resolve().parent.parent / "scripts" / "sample"
 TIME = re.compile(r"[\d.]+(?= ms)|(about )?[\d.]+x( \([\d.]+ to [\d.]+\)| \[times jumped\])?")
 OF_THE_MACHINE = re.compile(
     r"ai-edge-litert \S+,|XNNPACK \(?\d+ of \d+ nodes( in \d+ partitions?)?(, CPU keeps (\w+ x\d+,? ?)+)?|\d+/\d+"
-    r"|\w+: its times .*? hides most of it|warning ?: the machine was busy: \d+ other process(es)? on \d+ cores?"
+    r"|\w+: its times .*? hides most of it"
+    r"|warning ?: the machine was busy: (\d+ other process(es)? on \d+ cores?,? ?)?"
+    r"(its hypervisor gave \d+ % of the time to others,? ?)?(heat slowed it down \d+ times?)?"
 )
 
 

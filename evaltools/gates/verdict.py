@@ -120,6 +120,8 @@ _FLOAT32: Final = 2.0**-24
 _EXPLAINS: Final = 0.8
 """A factor that makes so much of the difference is named."""
 OTHER_INPUTS: Final = "try others (--input_images, --input_files)"
+NO_MORE_THAN: Final = ", no more than "
+"""What stands before the limit that accepts a size."""
 _REAL_DATA: Final = "accuracy on real data decides (imagenet, coco, a task of your own)"
 _NO_NOISE_FLOOR: Final = "no noise floor was measured (--noise_floor_runs)"
 
@@ -575,8 +577,8 @@ def _worst_run(found: Seen, granted: _Granted) -> str:
         "boxes": "is how far boxes move or scores change on average",
     }.get(kind, "relative RMS")
     name = "CPU kernels explain" if granted.grade == EQUIVALENT else f"rounding to {granted.grade} explains"
-    more = "no more" if found.size <= granted.size else "more"
-    return f"run {index} is worst, {two_digits(found.size)} {what}, {more} than {name} ({two_digits(granted.size)})"
+    more = NO_MORE_THAN if found.size <= granted.size else ", more than "
+    return f"run {index} is worst, {two_digits(found.size)} {what}{more}{name} ({two_digits(granted.size)})"
 
 
 def _explanations(found: OutputDifference | None) -> list[str]:

@@ -23,7 +23,7 @@ from evaltools.model.cut import CuttableModel
 from evaltools.operators.answer import is_undecided, outputs_of, status_of
 from evaltools.operators.judge import FP32, LOWER, furthest, least_limit, size_of
 from evaltools.operators.part import TensorRuns
-from evaltools.operators.state import Evidence, Found, SearchState, SuspectStatus
+from evaltools.operators.state import Evidence, Found, SearchState, SuspectStatus, is_taken
 from evaltools.result.result import Row
 from evaltools.result.verdict import Verdict
 from evaltools.text import steps
@@ -41,6 +41,9 @@ _SURE: Final[Mapping[SuspectStatus, str]] = {
     "crashes by itself": "by itself it ends in a crash, a hang or an error",
     "crashes in context": "together they end in a crash, a hang or an error; one by one they do not",
 }
+
+
+_NOT_THERE: Final = "in the model the delegate does not run it"
 
 
 def operators(state: SearchState, model: CuttableModel, places: Iterable[int], explained: Explained) -> list[Row]:
@@ -65,6 +68,8 @@ def _operator(place: int, state: SearchState, model: CuttableModel, accumulated:
     made, name, outcome = model.made_by(place), model.operators[place], state.singles.get(place)
     whole = next((accumulated[tensor] for tensor in made if tensor in accumulated), None)
     status, why = status_of(place, state, model), _reason(place, state)
+    if not is_taken(place, state, model):
+        return operator_row(place, name, model.name(made[0]) if made else "", status, _NOT_THERE)
     if outcome is None or not outcome.ran:
         row = operator_row(place, name, model.name(made[0]) if made else "", status, why)
         return _with_accumulated(row, whole, state, model, accumulated)

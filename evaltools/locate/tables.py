@@ -168,4 +168,4 @@ def _standing_out(operators: Sequence[Row]) -> list[Row]:
     ranked = sorted(operators, key=lambda row: -(share(row) or 0.0))
     strange = [row for row in ranked if row.texts["status"] not in _ORDINARY]
     others = [row for row in ranked if row.texts["status"] in _ORDINARY]
-    return strange[:_MOST_ROWS] + others[: max(0, _MOST_ORDINARY - len(strange))]
+    return strange[:_MOST_ROWS] + others[: 0 if strange else _MOST_ORDINARY]

@@ -105,6 +105,10 @@ class Verdict(Struct, frozen=True):
         return f"{kind_in_words(self.kind)}: {self.why}" if self.metric == OF_OUTPUTS else f"{self.metric} {self.why}"
 
 
+NOTHING_CHANGED: Final = ("identical", "unchanged")
+"""Verdicts on answers of which none is another: a share of examples says how sure that is, and no interval."""
+
+
 def kind_in_words(kind: str) -> str:
     """The verdict on outputs in words.
 

@@ -105,9 +105,9 @@ def _reads_well(result: Result, configuration: Row) -> bool:
 
 def _changed(compared: BoxComparison) -> str:
     """How many boxes are no longer there, and how many are new, of whatever score."""
-    boxes, count = compared.boxes, compared.example_count - compared.identical
+    count = compared.example_count - compared.identical
     return (
-        f"{compared.boxes_in_words}, {boxes.new} gained; "
+        f"{compared.boxes_in_words}; "
         f"a box or its score differs in {count} of {counted(compared.example_count, 'picture')}"
     )
 

@@ -233,9 +233,9 @@ class BoxComparison(Struct, frozen=True):
 
     @property
     def boxes_in_words(self) -> str:
-        """How many boxes of the baseline have no partner."""
+        """How many boxes of the baseline have no partner, and how many others there are."""
         count = self.boxes.matched + self.boxes.lost
-        return f"{self.boxes.lost} of {count} {'box' if count == 1 else 'boxes'} lost"
+        return f"{self.boxes.lost} of {count} {'box' if count == 1 else 'boxes'} lost, {self.boxes.new} gained"
 
 
 class AnnotatedObject(Struct, frozen=True):

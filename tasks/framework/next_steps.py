@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from evaltools.gates.accuracy_verdict import RESTS_ON_TWO
 from evaltools.known_tasks import task_command
 from evaltools.metrics.means import FEWEST_DIFFERING, FEWEST_UNEQUAL
 from evaltools.metrics.power import POWER
@@ -42,7 +43,8 @@ def _same_pictures(typed: Sequence[str], is_one_named: bool) -> list[str]:
 def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
     """How many examples would decide, as far as that is known; nothing where the verdict says what is missing."""
     has_pictures = "num_images" in task_command(result.command).parameters
-    more = "more pictures (--images=FOLDER, without --num_images)" if has_pictures else "more examples"
+    limited = ", without --num_images" if any(stated(result.environment.command, ["num_images"])) else ""
+    more = f"more pictures (--images=FOLDER{limited})" if has_pictures else "more examples"
     finished = f"this run had {configuration.finished_examples}"
     if verdict.examples_needed is not None:
         cases = f"{100 * POWER:g} % of cases{_whether(configuration, verdict)}"
@@ -53,6 +55,8 @@ def _to_a_decision(result: Result, configuration: Row, verdict: Verdict) -> str:
         return f"give it {more}, {finished}; an interval needs {FEWEST_UNEQUAL} that differ"
     if verdict.low is None and verdict.kind == "not decided":
         return ""
+    if RESTS_ON_TWO in verdict.why:
+        return f"give it {more}, {finished}: two examples make too much of what varies"
     if verdict.differing is not None and verdict.differing < FEWEST_DIFFERING:
         return f"give it {more}, {finished}; too few of them differ to say how many decide"
     return "no number of such examples is known to decide it; a wider --margin may, and so may a limit (evaltools gate)"

@@ -16,6 +16,7 @@ from evaltools.gates.verdict import (
     DIVERGED,
     EQUIVALENT,
     IDENTICAL,
+    NO_MORE_THAN,
     NOT_DECIDED,
     ODD_REFERENCE,
     OTHER_INPUTS,
@@ -217,6 +218,8 @@ def _by_operators(verdict: OutputVerdict, found: ByOperators | None) -> OutputVe
         return verdict
     _, *reasons = verdict.reasons
     is_decided = found.grade != NOT_DECIDED
+    if found.grade == DIVERGED:  # what rounding may explain is no reason where it is not rounding
+        reasons = [reason.partition(NO_MORE_THAN)[0] for reason in reasons]
     return replace(
         verdict,
         grade=found.grade,

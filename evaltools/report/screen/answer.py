@@ -61,11 +61,16 @@ def _have_own_answers(results: Mapping[str, Result]) -> bool:
 
 
 def _own_answers(results: Mapping[str, Result]) -> Iterator[str]:
-    """The sentence of each result, behind its name; then which of all is the best, and the fastest."""
+    """The sentence of each result, behind its name; then which of all is the best, and the fastest.
+
+    That says nothing new of a model that is compared with another one of them.
+    """
     for name, result in results.items():
         text = _answer_of({name: result})
         yield f"{name}: {text[0].lower()}{text[1:]}"
     every = ModelRows.of(results)
+    if any(_is_of_other_model([row]) for row in every.rows if row.row.role == "test"):
+        return
     best = _best(every, [row for row in every.rows if row.is_clean], results)
     if best:
         yield f"{'; '.join(best)}."
@@ -389,7 +394,10 @@ def fastest(result: Result) -> str:
     of_models = {row.model: row for row in reversed(timed)}
     if 1 < len(of_models) <= _MOST_NAMED_FASTEST:
         ranked = reversed(of_models.values())
-        texts = [f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}' for row in ranked]
+        texts = [
+            f'{model_name(models, row)} "{row.name}" {in_milliseconds(_time_ms(row))}{_not_told_from(row, timed)}'
+            for row in ranked
+        ]
         return f"The fastest of each model: {'; '.join(texts)}."
     row, *following = timed
     failing = [
@@ -407,6 +415,13 @@ def fastest(result: Result) -> str:
     else:
         text = f"The fastest is {first}; next is {others[0]}" if others else first
     return f"{'; '.join([text, *failing])}."
+
+
+def _not_told_from(row: Row, timed: Sequence[Row]) -> str:
+    """Which others of its model may be as fast as the fastest one."""
+    others = [each for each in timed if each.model == row.model and each is not row]
+    alike = [f'"{each.name}"' for each in others if is_faster(row, each) is False]
+    return f" (not told apart from {_listed(alike)})" if alike else ""
 
 
 def _time_ms(row: Row) -> float:

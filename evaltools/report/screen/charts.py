@@ -17,6 +17,7 @@ from evaltools.report.words.numbers import says_something, three_digits, times_a
 from evaltools.result.places import reference_of
 from evaltools.result.result import INVOKE_US, Result, Row
 from evaltools.result.section import Axis, Chart, Mark
+from evaltools.result.verdict import NOTHING_CHANGED
 from evaltools.text import distinct
 
 _MOST_INTERVALS: Final = 24
@@ -60,6 +61,8 @@ def changes(found: ModelRows, several: bool = False) -> Chart | None:
     marks, texts = [], []
     for row, verdict in judged:
         name, low, high, value = chart_name(row, several), verdict.low, verdict.high, verdict.change or 0.0
+        if verdict.kind in NOTHING_CHANGED:
+            low = high = None
         known = None if low is None or high is None else scaled(Interval(low, high), factor)
         marks.append(Mark(factor * value, name, tone=row.tone, x_interval=known))
         texts.append((value, f"{name}: {change(value, low, high, is_share(row.row, verdict))}"))

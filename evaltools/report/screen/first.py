@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from evaltools.report.content import First, merged
 from evaltools.report.screen.answer import answer_of, became_of, fastest
 from evaltools.report.screen.rows import WORST_FIRST, ModelRow, is_lost, worst_first
@@ -94,14 +96,14 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
     One search for an operator is enough, in the worst configuration; of several counts of examples the largest.
     """
     steps: list[Note] = []
-    neediest = max((row for result in results.values() for row in result.rows), key=_examples_needed, default=None)
+    neediest = max((row for result in results.values() for row in result.rows), key=_need, default=None)
     for name, result in results.items():
         steps += result.next_steps
         for row in worst_first(ModelRow("", result, each) for each in result.rows) if result.is_of_examples else ():
             entry = row.row
             if _examples_needed(entry) and entry is not neediest:
                 continue
-            more = after_evaluation(result, entry)
+            more = [_of_model(name, step) if len(results) > 1 else step for step in after_evaluation(result, entry)]
             is_sought = any(step.text == FOR_A_DIFFERENCE for step in steps)
             steps += [
                 step
@@ -111,6 +113,17 @@ def _steps(results: Mapping[str, Result], located: Located) -> Iterator[Note]:
             ]
     (first, *others) = results.values()
     yield from steps or (how_fast(first) if first.is_of_examples and not others else ())
+
+
+def _need(entry: Row) -> tuple[bool, int]:
+    """What is not decided needs examples more than what only may be surer."""
+    is_undecided = entry.verdict is not None and entry.verdict.kind == "not decided"
+    return is_undecided and _examples_needed(entry) > 0, _examples_needed(entry)
+
+
+def _of_model(name: str, step: Note) -> Note:
+    """A step with the model that it is about, which a command names itself."""
+    return step if step.command else replace(step, text=f"{name}: {step.text}")
 
 
 def _examples_needed(entry: Row) -> int:

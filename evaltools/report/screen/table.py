@@ -36,6 +36,7 @@ from evaltools.result.metrics import of_task
 from evaltools.result.places import machine_of, reference_of
 from evaltools.result.result import ALL, FRONT, Result, Row
 from evaltools.result.section import Cell, Number, Table, Word, number_cell, path_to
+from evaltools.result.verdict import NOTHING_CHANGED
 
 BENCHMARK: Final = "benchmark"
 SUITE: Final = "suite"
@@ -225,7 +226,8 @@ def _change(at: _At) -> Cell:
     verdict = at.row.verdict_on(at.found.figure)
     if verdict is None or verdict.change is None or is_lost(at.row):
         return ""
-    text = change(verdict.change, verdict.low, verdict.high, is_share(at.entry, verdict))
+    ends = (None, None) if verdict.kind in NOTHING_CHANGED else (verdict.low, verdict.high)
+    text = change(verdict.change, *ends, is_share(at.entry, verdict))
     return Number(text, verdict.change, at.path("verdicts", at.entry.verdicts.index(verdict), "change"))
 
 
@@ -299,7 +301,7 @@ def _ratio(at: _At) -> Cell:
     ratio = at.entry.figures.get("latency_ratio")
     if ratio is None and _is_first(at):
         return _FIRST
-    if ratio is None or not ratio.value or is_uneven(at.entry):
+    if ratio is None or not ratio.value or is_uneven(at.entry) or is_uneven(_base(at)):
         return "-"
     text = times_as_fast(without_interval_in_doubt(ratio, at.entry))
     text += " as the first model" if at.entry is _first_of(at) else ""
@@ -314,6 +316,14 @@ def _is_first(at: _At) -> bool:
 def _first_of(at: _At) -> Row | None:
     """The first measured row of a benchmark's model."""
     return next((row for row in _beside(at) if row.status == "measured"), None)
+
+
+def _base(at: _At) -> Row:
+    """Of a benchmark the row that another one's speed is by: the first of its model, of that the first model's."""
+    first, rows = _first_of(at), at.row.result.rows
+    if first is not at.entry:
+        return first or at.entry
+    return next((row for row in rows if row.name == at.entry.name and row.model == rows[0].model), at.entry)
 
 
 def _beside(at: _At) -> list[Row]:

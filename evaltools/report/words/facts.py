@@ -99,8 +99,10 @@ def delegated(configuration: Row) -> str | Word:
         return Word("fell back", "bad")
     if configuration.status != "measured":
         return "-"
-    names = ", ".join(dict.fromkeys(used.name for used in configuration.delegates))
-    return with_nodes(names, configuration.delegation if configuration.delegates else None)
+    proof, used = configuration.delegation, configuration.delegates
+    if proof is not None and len(used) > 1 and all(each.nodes is not None for each in used):
+        return f"{', '.join(f'{each.name} {each.nodes}' for each in used)} of {proof.total_nodes}"
+    return with_nodes(", ".join(dict.fromkeys(each.name for each in used)), proof if used else None)
 
 
 def with_nodes(names: str, proof: DelegationProof | None) -> str:

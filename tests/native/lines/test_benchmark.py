@@ -72,6 +72,11 @@ def a_round(warm_up_us: list[int], regular_us: list[int], total_us: int = 1862, 
         ([761], True, "count=1 curr=761 p5=761 median=761 p95=761"),
         ([3, 3], False, "count=2 curr=3(all same)"),
         ([3, 3, 3], True, "count=3 curr=3(all same) p5=3 median=3 p95=3"),
+        (
+            list(range(1, 102)),
+            True,
+            "count=101 first=1 curr=101 min=1 max=101 avg=51 std=29 p5=6 median=51 p95=96",
+        ),
         (  # mean 2250, mean square 5687500, variance 625000, root 790.57; indices 0, 2 and 3
             [2000, 3500, 2000, 1500],
             True,

@@ -211,6 +211,15 @@ def test_xnnpack_that_the_runtime_added_is_shown() -> None:
     assert [(entry.name, entry.requested, entry.nodes) for entry in found.row.delegates] == [("XNNPACK", False, 31)]
 
 
+def test_xnnpack_that_was_only_created_is_no_proof() -> None:
+    created = "INFO: Created TensorFlow Lite XNNPACK delegate for CPU.\n"
+    log = CPU_LOG.format(min=80, median=100, avg=100).replace("INFO: Init", created + "INFO: Init")
+    found = made(log, asked="")
+    (delegate,) = found.row.delegates
+    assert (delegate.name, delegate.requested, delegate.nodes, found.row.delegation) == ("XNNPACK", False, None, None)
+    assert delegate.evidence == "its log: XNNPACK was created, its nodes are not said"
+
+
 @pytest.mark.parametrize(
     ("coverage", "nodes", "partitions", "proof"),
     [

@@ -20,7 +20,7 @@ from evaltools.result.section import Block, Number, Table
 from tests.report.page.pages import FOLDER, KEPT, PAGES, kept, page_read, shown
 from tests.report.page.reading import at
 
-FEWEST = {"classifier": 45, "imagenet": 30, "diff": 15, "coco": 40, "searches": 20, "slashes": 60, "benchmark": 20}
+FEWEST = {"classifier": 30, "imagenet": 30, "diff": 15, "coco": 40, "searches": 20, "slashes": 50, "benchmark": 20}
 """How many figures of the result are on a page, at least."""
 
 

@@ -36,6 +36,7 @@ _LABEL: Final = (
     f"{_BLANK} > 0 && {_BLANK} <= {_LINE} && length(datum.label) - {_BLANK} <= {_LINE} ? {_TWO_LINES} : {_ONE_LINE}"
 )
 """A long name in two lines, where it has a comma or a blank; else its beginning and its end, which tell names apart."""
+_DECADE: Final = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e5 ? '.0e' : '~g')"
 _POWER: Final = "format(datum.value, datum.value < 1e4 ? '~g' : '.0e')"
 _LONGEST_OF_TWO: Final = 16
 """Characters of a name that has another one beside it in a legend."""
@@ -133,7 +134,7 @@ def _axis(chart: Chart, direction: Direction) -> Spec:
         return {**channel, "type": "nominal", "sort": order, "axis": looks}
     if axis.scale:
         scale: Spec = {"type": axis.scale, "nice": False, "padding": 14}
-        ticks: Spec = {"format": "~g", "tickCount": 6}
+        ticks: Spec = {"labelExpr": _DECADE, "tickCount": 6}
         if axis.scale == "symlog":
             ticks = {"values": [0, *(10**power for power in range(0, 13, 2))], "labelExpr": _POWER}
         return {**channel, "type": "quantitative", "scale": scale, "axis": ticks}
