@@ -95,8 +95,8 @@ def test_a_start_that_goes_wrong_costs_its_own_run(
 def test_a_start_that_hangs_is_ended_and_those_behind_it_are_done(
     faulty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaltools.runtime.native.session._LEAST_LIMIT_S", 1.0)
-    monkeypatch.setattr("evaltools.runtime.native.session._TIMES_AS_LONG", 1)
+    monkeypatch.setattr("evaltools.runtime.native.session._LEAST_LIMIT_S", 8.0)
+    monkeypatch.setattr("evaltools.runtime.native.session._TIMES_AS_LONG", 8)
     outcomes = block_of(faulty, "hang 2", 3)
     assert [isinstance(each, ProgramEnded) for each in outcomes] == [False, True, False]
     assert "did not end in time" in str(outcomes[1])
