@@ -145,8 +145,9 @@ def _notes(result: Result, more: Sequence[Note]) -> Iterator[Note]:
     ``more`` are further remarks on rows.
     """
     lost_models = dict(_lost_models(result)) if result.command == SUITE else {}
-    for name, reason in lost_models.items():
-        yield Note(name, f"not measured: {textwrap.shorten(reason, _LONGEST_REASON, placeholder=' ...')}", "missing")
+    for name, row in lost_models.items():
+        reason = textwrap.shorten(row.row.reason, _LONGEST_REASON, placeholder=" ...")
+        yield Note(name, f"{row.word}: {reason}".removesuffix(": "), row.tone)
     for row in worst_first(ModelRow("", result, entry) for entry in result.rows):
         if model_name(result.models, row.row) in lost_models:
             continue
@@ -164,12 +165,12 @@ def _notes(result: Result, more: Sequence[Note]) -> Iterator[Note]:
         yield Note(_FAILED, f"{counted(len(failed), 'example')} without an answer, first {first}", "bad")
 
 
-def _lost_models(result: Result) -> Iterator[tuple[str, str]]:
-    """The models of which nothing was measured, each with the first reason."""
+def _lost_models(result: Result) -> Iterator[tuple[str, ModelRow]]:
+    """The models of which nothing was measured, each with its first row."""
     for place in range(len(result.models)):
         rows = [row for row in result.rows if row.model == place]
         if rows and all(row.status == "not measured" for row in rows):
-            yield model_name(result.models, rows[0]), rows[0].reason
+            yield model_name(result.models, rows[0]), ModelRow("", result, rows[0])
 
 
 def _of_row(row: ModelRow) -> Iterator[Note]:
