@@ -146,7 +146,7 @@ def _save_reference(saving: Request, outputs: Path) -> None:
         if ended.code != NOT_MEASURED:
             return
         rows = CONFIGURATIONS.read(read_journal(Path(run_dir))) or []
-    reasons = "; ".join(f"{row.name}: {row.reason}" for row in rows if row.reason) or last_lines(ended.err)
+    reasons = "; ".join(dict.fromkeys(row.reason for row in rows if row.reason)) or last_lines(ended.err)
     raise ConfigurationUnavailable(
         f"the reference, whose outputs all places are compared with, does not run on this computer: {reasons}; state "
         "another one with --reference"

@@ -86,12 +86,13 @@ def _number(value: float | None) -> float:
 
 
 def next_steps(result: Result, configuration: Row) -> list[Note]:
-    """Which operator makes the difference, unless the command looks for it itself; then what it means on real data."""
+    """Which operator makes a difference, unless the command looks for it itself; then what it means on real data."""
     verdict, typed = configuration.verdict, result.environment.command
     if verdict is None:
         return []
     is_looked_for = any(stated(typed, [LOCATE.name])) or ran_on_devices(typed) or verdict.kind == "not judged"
-    search = [] if is_looked_for else [_search(result, configuration)]
+    is_same = configuration.value("max_error") == 0 and not configuration.nan_outputs
+    search = [] if is_looked_for or is_same else [_search(result, configuration)]
     may_decide = verdict.kind == "not decided" and not any(stated(typed, _OWN_INPUTS))
     return [*search, *([next_step(_OTHER_INPUTS)] if may_decide else []), on_real_data(result)]
 

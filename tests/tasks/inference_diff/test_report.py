@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from evaltools.metrics.output_difference import OutputDifference
 from evaltools.native.lines.evaluation import native_proto
 from evaltools.proto import message_class
+from evaltools.report.words.next_steps import FOR_A_DIFFERENCE, after_evaluation
 from evaltools.result.section import Chart
 from tests.tasks.inference_diff.results import DIFFERENCE, FLOOR, comparison, judged, result
 
@@ -31,3 +33,10 @@ def test_an_output_that_no_number_compares_is_not_drawn_as_identical() -> None:
     assert isinstance(drawn, Chart)
     assert (drawn.lines, drawn.text[:26]) == (["gpu: no relative size"], "CPU variants: up to 1e-07.")
     assert [mark.x for mark in drawn.marks if not mark.beside] == [None]
+
+
+@pytest.mark.parametrize(("difference", "is_sought"), [(DIFFERENCE, True), (replace(DIFFERENCE, max=0.0), False)])
+def test_an_operator_is_sought_only_where_there_is_a_difference(difference: OutputDifference, is_sought: bool) -> None:
+    """Outputs that are 0 everywhere decide nothing, though none differs."""
+    made = result(comparison("gpu", judged(difference)))
+    assert any(step.text == FOR_A_DIFFERENCE for step in after_evaluation(made, made.rows[1])) == is_sought
