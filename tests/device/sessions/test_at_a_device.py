@@ -25,13 +25,14 @@ from evaltools.operators.part import Part
 from evaltools.runs.one_pass import RUNS_TO_REPEAT
 from evaltools.runtime.registry import open_session
 from tests.benchmark_model import write_benchmark_model
+from tests.cli.evaluate.test_own_task import ONE_FUNCTION
 from tests.command import evaltools_here
 from tests.device.fault_proxy import FaultProxy
 from tests.device.faults import Fault, ended_server, restarted_daemon
 from tests.device.fixtures import Devices
 from tests.device.real_device import Network
 from tests.locate_models import NET_OPERATORS
-from tests.runtime.native.test_here import COCO, FLOAT, IMAGENET, PLANTED, figures, located
+from tests.runtime.native.test_here import COCO, FLOAT, IMAGENET, PLANTED, SAMPLE, figures, located
 
 pytestmark = pytest.mark.once
 DEAD = 4_194_305
@@ -81,19 +82,20 @@ def test_a_cable_that_is_cut_in_a_batch_loses_nothing(proxy: FaultProxy, binary:
     session.close()
 
 
-@pytest.mark.parametrize("words", [COCO], ids=lambda words: words[0])
-def test_other_tasks_give_the_figures_of_the_desk(
-    words: tuple[str, ...], devices: Devices, binary: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("task", ["coco", "own"])
+def test_other_tasks_give_the_figures_of_the_desk(task: str, devices: Devices, binary: Path, tmp_path: Path) -> None:
     """All of them on this computer: tests/runtime/native/test_here.py."""
+    (tmp_path / "own.py").write_text(ONE_FUNCTION)
+    own = ("run", f"{tmp_path / 'own.py'}:surest", f"{FLOAT}", f"--images={SAMPLE / 'images'}")
     config = f"phone: native_binary={binary} use_xnnpack=false"
     there = (f"--at=adb:{devices[0].serial}", "--config", config, "--config", "here: use_xnnpack=false")
+    words = COCO if task == "coco" else own
     done = evaltools_here(*words, *there, f"--output_file_path={tmp_path / 'result.json'}")
     assert done.code == 0, done.err
     rows = rows_of(tmp_path / "result.json")
     here, phone = figures(rows["here"]), figures(rows["phone"])
     shared = {name: value for name, value in here.items() if name in phone}
-    assert len(shared) > 0
+    assert {"ap", "sure"} & set(shared)
     assert {name: phone[name] for name in shared} == shared
     assert rows["phone"]["runtime"]["machine"] == "Real daemon (EV100)"
 
